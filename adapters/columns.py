@@ -1,0 +1,79 @@
+"""From what stores send to triple batches: tab-separated bytes, or terms as Python text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.csv
+
+from kgsync.errors import TransientStoreError
+from kgsync.graph.port import Receive, TripleBatch
+
+__all__ = ["TsvSink", "push_rows"]
+
+_BLOCK_BYTES = 1 << 20
+_BLOCK_ROWS = 10_000
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
+_SCHEMA = pa.schema([("s", _ENCODED), ("p", _ENCODED), ("o", _ENCODED)])
+_PARSE = pa.csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False)
+_CONVERT = pa.csv.ConvertOptions(
+    column_types=dict(zip(_SCHEMA.names, _SCHEMA.types, strict=True)),
+    strings_can_be_null=False,
+)
+
+
+class TsvSink:
+    """A file-like object that turns SPARQL TSV results into batches as they are written to it."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._buffer = bytearray()
+        self._head_seen = False
+
+    def write(self, data: bytes) -> int:
+        """Take bytes of the answer; whole lines go on as soon as a block is full."""
+        self._buffer += data
+        if len(self._buffer) >= _BLOCK_BYTES:
+            self._push_lines()
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing to do: blocks are pushed by size."""
+
+    def finish(self) -> None:
+        """Push what is left at the end of the answer."""
+        if self._buffer and not self._buffer.endswith(b"\n"):
+            raise TransientStoreError("the answer ends in the middle of a line")
+        self._push_lines()
+
+    def _push_lines(self) -> None:
+        end = self._buffer.rfind(b"\n") + 1
+        start = 0 if self._head_seen else self._buffer.find(b"\n") + 1
+        self._head_seen = self._head_seen or start > 0
+        if end <= start:
+            return
+        self._receive(_parse(bytes(self._buffer[start:end])))
+        del self._buffer[:end]
+
+
+def _parse(lines: bytes) -> TripleBatch:
+    read = pa.csv.ReadOptions(
+        column_names=_SCHEMA.names, use_threads=False, block_size=len(lines) + 1
+    )
+    try:
+        table = pa.csv.read_csv(pa.BufferReader(lines), read, _PARSE, _CONVERT)
+    except pa.ArrowInvalid as error:
+        raise TransientStoreError(f"the answer has a malformed row: {error}") from error
+    (batch,) = table.combine_chunks().to_batches()
+    return batch
+
+
+def push_rows(rows: Iterable[tuple[str, str, str]], receive: Receive) -> None:
+    """Push triples given as N-Triples text, in blocks."""
+    rows = iter(rows)
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        columns = (pa.array(column, pa.string()) for column in zip(*block, strict=True))
+        encoded = [column.dictionary_encode() for column in columns]
+        receive(pa.RecordBatch.from_arrays(encoded, schema=_SCHEMA))

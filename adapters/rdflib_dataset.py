@@ -1,0 +1,139 @@
+"""An `rdflib.Dataset` or `rdflib.Graph` of this process, whatever rdflib store is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rdflib import BNode, Dataset, Graph, URIRef
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+from kgsync import queries
+from kgsync.adapters.columns import push_rows
+from kgsync.errors import PermanentStoreError, StoreError
+from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
+
+__all__ = ["RdflibStore"]
+
+
+class RdflibStore:
+    """Reads and writes rdflib objects; see `kgsync.graph.port` for the contract.
+
+    A plain `Graph` has no named graphs: it is the default graph, and nothing is written into it.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        """Wrap a dataset or a graph, which stays open."""
+        self._graph = graph
+        self._dataset = graph if isinstance(graph, Dataset) else None
+        self.label = f"the rdflib {type(graph).__name__}"
+        self.capabilities = StoreCapabilities(
+            writable=self._dataset is not None,
+            named_graphs=self._dataset is not None,
+            difference=False,
+            union_default_graph=self._dataset is not None and self._dataset.default_union,
+        )
+
+    @classmethod
+    def open(cls, target: Graph, *, create: bool = False) -> RdflibStore:
+        """Wrap a dataset or a graph."""
+        return cls(target)
+
+    def graphs(self) -> list[str]:
+        """IRIs of the named graphs that hold triples."""
+        if self._dataset is None:
+            return []
+        with self._errors():
+            named = (graph for graph in self._dataset.graphs() if len(graph))
+            names = {str(g.identifier) for g in named if isinstance(g.identifier, URIRef)}
+        return sorted(names - {str(DATASET_DEFAULT_GRAPH_ID)})
+
+    def select(self, query: str) -> list[tuple[Term | None, ...]]:
+        """Rows of a small SELECT."""
+        with self._errors():
+            return [tuple(_term(value) for value in row) for row in self._rows(query)]
+
+    def count(self, source: TripleSource) -> int:
+        """Number of triples of a source."""
+        with self._errors():
+            plain = self._plain(source)
+            if plain is not None:
+                return len(plain)
+            query = queries.load("_count").bind(where=self._pattern(source))
+            return int(next(iter(self._rows(query)))[0])
+
+    def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
+        """Push the triples of a source; terms never pass through a wire format here."""
+        with self._errors():
+            plain: Iterable[Any] | None = self._plain(source)
+            if plain is None:
+                query = queries.load("_triples").bind(where=self._pattern(source))
+                plain = self._rows(query)
+            push_rows(((_text(s), _text(p), _text(o)) for s, p, o in plain), receive)
+
+    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
+        """Not offered: rdflib would evaluate it triple by triple in Python."""
+        raise PermanentStoreError(f"{self.label} computes no difference")
+
+    def insert(self, graph: str, ntriples: str) -> None:
+        """Add N-Triples to a named graph."""
+        with self._errors():
+            self._writable().graph(URIRef(graph)).parse(data=ntriples, format="nt")
+
+    def update(self, text: str) -> None:
+        """Run one SPARQL update."""
+        with self._errors():
+            self._writable().update(text)
+
+    def close(self) -> None:
+        """Nothing to release: the object is the user's."""
+
+    def _plain(self, source: TripleSource) -> Graph | None:
+        """The rdflib graph behind a source, where no query is needed to read it."""
+        if source.scope is not None:
+            return None
+        if self._dataset is None:
+            return self._graph
+        if source.graph is not None:
+            return self._dataset.graph(URIRef(source.graph))
+        return None if self.capabilities.union_default_graph else self._dataset.default_graph
+
+    def _pattern(self, source: TripleSource) -> queries.Pattern:
+        return source.pattern(union=self.capabilities.union_default_graph)
+
+    def _rows(self, query: str) -> Any:
+        return self._graph.query(query)
+
+    def _writable(self) -> Dataset:
+        if self._dataset is None:
+            raise PermanentStoreError(f"{self.label} has no named graphs to write into")
+        return self._dataset
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:  # rdflib and its store plug-ins share no root of errors
+            raise PermanentStoreError(f"{self.label}: {error}") from error
+
+
+def _text(term: Any) -> str:
+    if isinstance(term, URIRef):
+        return f"<{term}>"
+    if isinstance(term, BNode):
+        return f"_:{term}"
+    return '"'  # a literal: only that it is one matters
+
+
+def _term(value: Any) -> Term | None:
+    match value:
+        case None:
+            return None
+        case URIRef():
+            return Term("iri", str(value))
+        case BNode():
+            return Term("blank", str(value))
+    return Term("literal", str(value))

@@ -1,0 +1,51 @@
+"""Keep knowledge-graph embeddings in step with a live RDF store."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kgsync.config import Settings, load_settings
+    from kgsync.errors import KgsyncError
+    from kgsync.graph.change import ChangeSet
+    from kgsync.graph.stores import open_store
+    from kgsync.report import Plan, Status, StepReport
+    from kgsync.sync import KGSync
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ChangeSet",
+    "KGSync",
+    "KgsyncError",
+    "Plan",
+    "Settings",
+    "Status",
+    "StepReport",
+    "load_settings",
+    "open_store",
+]
+
+_HOMES = {
+    "ChangeSet": "kgsync.graph.change",
+    "KGSync": "kgsync.sync",
+    "KgsyncError": "kgsync.errors",
+    "Plan": "kgsync.report",
+    "Settings": "kgsync.config",
+    "Status": "kgsync.report",
+    "StepReport": "kgsync.report",
+    "load_settings": "kgsync.config",
+    "open_store": "kgsync.graph.stores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `import kgsync` itself loads nothing heavy."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kgsync' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,322 @@
+"""Settings: frozen typed dataclasses, read from `kgsync.toml`. An unknown key is an error."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tomllib
+import types
+import typing
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from kgsync.errors import ConfigError
+
+__all__ = [
+    "EvaluationSettings",
+    "FilterSettings",
+    "ModelSettings",
+    "PublishSettings",
+    "RunSettings",
+    "Settings",
+    "SourceSettings",
+    "SplitSettings",
+    "StateSettings",
+    "TrainingSettings",
+    "UpdateSettings",
+    "load_settings",
+]
+
+Norm = Literal["l1", "l2"]
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """Where the graph is and how its versions are found."""
+
+    store: str | None = None
+    """Path of an Oxigraph directory, or a URL."""
+    graphs: str | None = None
+    """IRI with `{version}` for one path segment; a plain IRI or "default" for a live graph."""
+    catalog: str | None = None
+    """Named graph of the version metadata; the default graph if not set."""
+    scope: str | None = None
+    """File of a query that selects ?s ?p ?o from `GRAPH $graph`: what to embed at all."""
+    start: str = "oldest"
+    """First version to take: "oldest", "latest", or a graph IRI."""
+    max_removed: float = 0.2
+    """A step that would remove a larger share of the edges stops and says so."""
+
+
+@dataclass(frozen=True)
+class StateSettings:
+    """Where kgsync keeps what it knows."""
+
+    path: str | None = None
+    """State directory; `.kgsync/<name of the store>` if not set."""
+    keep: int = 3
+    """How many embedding versions keep their files."""
+
+
+@dataclass(frozen=True)
+class FilterSettings:
+    """Which edges are embedded."""
+
+    include: tuple[str, ...] = ()
+    """Predicates to keep; empty keeps all."""
+    exclude: tuple[str, ...] = ()
+    """Predicates to drop."""
+    min_degree: int = 1
+    """Drop entities and relations in fewer edges, until none is left."""
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """Shares of held-out edges; both 0 trains on everything."""
+
+    validation: float = 0.05
+    test: float = 0.05
+    key: str = "kgsync"
+    """Key of the hash that assigns edges; another key gives another split."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The scoring model. Values left out take the paper's defaults for that model."""
+
+    name: str = "transe"
+    dimension: int = 100
+    norm: Norm = "l1"
+    """Distance of the translational models."""
+    margin: float = 1.0
+    """γ of the pairwise ranking loss."""
+    l2_penalty: float = 0.02
+    """Weight of the L2 penalty of the semantic matching models."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Training from scratch (alg. TDSM_offline)."""
+
+    epochs: int = 1000
+    batches: int = 100
+    """Batches an epoch."""
+    learning_rate: float | None = None
+    """Model default: 0.001 (translational), 0.1 (semantic matching)."""
+    validate_every: int = 10
+    """Epochs between validations; 0 switches validation off."""
+    patience: int = 10
+    """Validations without a gain in Hits@10 before training stops."""
+
+
+@dataclass(frozen=True)
+class UpdateSettings:
+    """Updating (alg. TDSM_online); the paper's parameter names in brackets."""
+
+    start_vectors: Literal["average", "random"] = "average"
+    """Start of new elements (preInit: ave, ran)."""
+    change_epochs: int = 20
+    """Epochs on the added and deleted triples only (csNum)."""
+    general_epochs: int = 180
+    """Epochs on all training triples (geNum)."""
+    change_learning_rate: float | None = None
+    """Model default: half of the general rate (csLR)."""
+    general_learning_rate: float | None = None
+    """Model default: a fifth of the training rate (geLR)."""
+    skip_new_elements: bool = False
+    """Leave added triples that touch a new element out of the change epochs (csRestrict)."""
+    validate_every: int = 10
+    patience: int = 10
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """Link prediction on the held-out edges."""
+
+    validation_sample: int | None = 1000
+    """Rank a fixed, seeded sample of so many validation edges; none ranks all."""
+    test_sample: int | None = 2000
+    """The same for the quality in the report."""
+    memory_mb: int = 256
+    """Bound on the score matrix of one ranking batch."""
+
+
+@dataclass(frozen=True)
+class PublishSettings:
+    """Where the metadata of every version goes."""
+
+    metadata: bool = True
+    target: str | None = None
+    """Store to publish into; the source where it can be written, else one inside the state."""
+    graph: str | None = None
+    """Named graph of the metadata; `urn:kgsync:<name>` if not set."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How the work is done."""
+
+    seed: int = 0
+    threads: int = 0
+    """CPU threads; 0 takes all. With 1 the same input and seed give the same vectors."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, one section each."""
+
+    source: SourceSettings = field(default_factory=SourceSettings)
+    state: StateSettings = field(default_factory=StateSettings)
+    filter: FilterSettings = field(default_factory=FilterSettings)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    update: UpdateSettings = field(default_factory=UpdateSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    publish: PublishSettings = field(default_factory=PublishSettings)
+    run: RunSettings = field(default_factory=RunSettings)
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def scope_text(self) -> str | None:
+        """The text of the scope query."""
+        if self.source.scope is None:
+            return None
+        try:
+            return Path(self.source.scope).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read the scope {self.source.scope}: {error.strerror}"
+            ) from None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What fixes the meaning of the stored vectors: a change of it calls for a rebuild."""
+        scope = self.scope_text()
+        return {
+            "model": {k: asdict(self.model)[k] for k in ("name", "dimension", "norm")},
+            "split": asdict(self.split),
+            "filter": json.loads(json.dumps(asdict(self.filter))),
+            "graphs": self.source.graphs,
+            "scope": hashlib.sha256(scope.encode()).hexdigest() if scope else None,
+            "seed": self.run.seed,
+        }
+
+
+def load_settings(path: Path | str) -> Settings:
+    """Read a `kgsync.toml`; relative paths in it are relative to the file.
+
+    Raises:
+        ConfigError: The file cannot be read, or a key or value is wrong.
+    """
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}; run `kgsync init` first"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    _anchor(data, path.parent)
+    return _build(Settings, data, str(path))
+
+
+def _anchor(data: dict[str, Any], folder: Path) -> None:
+    """Make the file's relative paths independent of the working directory."""
+    for section, key in (
+        ("source", "store"),
+        ("source", "scope"),
+        ("state", "path"),
+        ("publish", "target"),
+    ):
+        value = data.get(section, {}).get(key) if isinstance(data.get(section), dict) else None
+        if isinstance(value, str) and "://" not in value:
+            data[section][key] = os.path.normpath(folder / value)
+
+
+T = TypeVar("T")
+
+
+def _build(cls: type[T], data: Any, where: str) -> T:
+    """A dataclass from TOML data, every key and type checked."""
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where} must be a table of keys, not {data!r}")
+    hints = typing.get_type_hints(cls)
+    known = [f.name for f in fields(cast("Any", cls))]
+    for key in data:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
+            raise ConfigError(f"{where} has no key {key!r}; {hint}")
+    values = {key: _value(hints[key], value, f"{where}: {key}") for key, value in data.items()}
+    return cls(**values)
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if is_dataclass(hint):
+        return _build(cast("type[Any]", hint), value, where)
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:
+        (hint,) = (option for option in options if option is not type(None))
+        return _value(hint, value, where)
+    if origin is Literal:
+        if value not in options:
+            raise ConfigError(f"{where} must be one of {', '.join(options)}, not {value!r}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"{where} must be a list of texts, not {value!r}")
+        return tuple(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise ConfigError(f"{where} must be of type {hint.__name__}, not {value!r}")
+    return value
+
+
+def _check(settings: Settings) -> None:
+    """Values that have the right type and still make no sense."""
+    from kgsync.models import MODELS
+
+    split, model = settings.split, settings.model
+    if model.name not in MODELS:
+        known = ", ".join(sorted(MODELS))
+        raise ConfigError(f"there is no model named {model.name!r}; known models: {known}")
+    rules = [
+        (min(split.validation, split.test) >= 0, "split: shares must not be negative"),
+        (split.validation + split.test < 1, "split: no training edges would be left"),
+        (len(split.key.encode()) <= 64, "split: key must be at most 64 bytes"),
+        (model.dimension >= 1, "model: dimension must be at least 1"),
+        (model.margin > 0, "model: margin must be positive"),
+        (model.l2_penalty >= 0, "model: l2_penalty must not be negative"),
+        (settings.filter.min_degree >= 1, "filter: min_degree must be at least 1"),
+        (settings.training.epochs >= 0, "training: epochs must not be negative"),
+        (settings.training.batches >= 1, "training: batches must be at least 1"),
+        (settings.training.validate_every >= 0, "training: validate_every must not be negative"),
+        (settings.training.patience >= 1, "training: patience must be at least 1"),
+        (settings.update.change_epochs >= 0, "update: change_epochs must not be negative"),
+        (settings.update.general_epochs >= 0, "update: general_epochs must not be negative"),
+        (settings.update.validate_every >= 0, "update: validate_every must not be negative"),
+        (settings.update.patience >= 1, "update: patience must be at least 1"),
+        (settings.evaluation.memory_mb >= 1, "evaluation: memory_mb must be at least 1"),
+        (settings.state.keep >= 1, "state: keep must be at least 1"),
+        (settings.run.threads >= 0, "run: threads must not be negative"),
+        (0 <= settings.source.max_removed <= 1, "source: max_removed must lie between 0 and 1"),
+    ]
+    for name in ("validation_sample", "test_sample"):
+        sample = getattr(settings.evaluation, name)
+        rules.append((sample is None or sample >= 1, f"evaluation: {name} must be at least 1"))
+    for section, key in (
+        ("training", "learning_rate"),
+        ("update", "change_learning_rate"),
+        ("update", "general_learning_rate"),
+    ):
+        rate = getattr(getattr(settings, section), key)
+        rules.append((rate is None or rate > 0, f"{section}: {key} must be positive"))
+    for holds, message in rules:
+        if not holds:
+            raise ConfigError(message)

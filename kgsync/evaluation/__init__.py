@@ -1,0 +1,1 @@
+"""The evaluation room: link prediction and cost."""

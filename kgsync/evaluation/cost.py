@@ -1,0 +1,22 @@
+"""What work was done, counted as the paper's theorems count it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Cost"]
+
+
+@dataclass
+class Cost:
+    """Counters that training code increases."""
+
+    score_evaluations: int = 0
+    """Scored triples."""
+    gradient_steps: int = 0
+    """Vectors updated: one vector updated once is one step."""
+
+    def add(self, other: Cost) -> None:
+        """Add the counts of another piece of work."""
+        self.score_evaluations += other.score_evaluations
+        self.gradient_steps += other.gradient_steps

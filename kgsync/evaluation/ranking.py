@@ -1,0 +1,154 @@
+"""Filtered link prediction in batches of bounded memory: MR, MRR, Hits@k, with exact ties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgsync.errors import TrainingError, UndefinedMetricError
+from kgsync.graph.living import TripleRows
+from kgsync.models.base import Model
+
+__all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
+
+HITS = (1, 3, 10, 100)
+Side = Literal["head", "tail"]
+
+
+@dataclass(frozen=True)
+class LinkPrediction:
+    """Quality over the ranks of both sides of a set of triples."""
+
+    mr: float
+    mrr: float
+    hits: dict[int, float]
+    triples: int
+    """How many triples were ranked."""
+    sampled_from: int
+    """How many there were to choose from; the same if all were ranked."""
+    mrr_error: float
+    """Standard error of the MRR over the ranked triples; 0 if all were ranked."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for reports."""
+        hits = {f"hits@{k}": value for k, value in self.hits.items()}
+        counts = {"triples": self.triples, "sampled_from": self.sampled_from}
+        return {"mr": self.mr, "mrr": self.mrr, "mrr_error": self.mrr_error, **hits, **counts}
+
+
+class KnownTriples:
+    """All true triples of a version, indexed by the two terms of a query (compressed rows)."""
+
+    def __init__(self, triples: TripleRows, relations: int) -> None:
+        """Index the triples.
+
+        Args:
+            triples: Rows of the true triples.
+            relations: Number of relation rows.
+        """
+        heads, relation, tails = triples
+        self._relations = relations
+        self._by_head = _grouped(heads * relations + relation, tails)
+        self._by_tail = _grouped(tails * relations + relation, heads)
+
+    def answers(
+        self, side: Side, given: NDArray[np.int64], relation: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Known answers of queries: (query number, entity row), one pair an answer.
+
+        Args:
+            side: Which side is asked for.
+            given: Entity rows of the other side.
+            relation: Relation rows.
+        """
+        keys, values = self._by_head if side == "tail" else self._by_tail
+        wanted = given * self._relations + relation
+        start = np.searchsorted(keys, wanted, "left")
+        count = np.searchsorted(keys, wanted, "right") - start
+        query = np.repeat(np.arange(len(wanted)), count)
+        offset = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
+        return query, values[start[query] + offset]
+
+
+def link_prediction(
+    model: Model, triples: TripleRows, known: KnownTriples, memory_mb: int, sampled_from: int
+) -> LinkPrediction:
+    """Rank both sides of the triples and summarise.
+
+    Args:
+        model: The model; every entity row is a candidate.
+        triples: What to rank.
+        known: All true triples, which other answers are filtered by.
+        memory_mb: Bound on one block of scores.
+        sampled_from: Number of triples that `triples` were drawn from.
+
+    Raises:
+        UndefinedMetricError: There is nothing to rank.
+        TrainingError: A score is NaN.
+    """
+    count = triples.shape[1]
+    if count == 0:
+        raise UndefinedMetricError("link prediction needs at least one held-out triple")
+    both = np.stack([ranks(model, triples, known, side, memory_mb) for side in ("head", "tail")])
+    reciprocal = (1.0 / both).mean(axis=0)
+    sampled = count < sampled_from
+    error = float(reciprocal.std(ddof=1) / np.sqrt(count)) if sampled and count > 1 else 0.0
+    return LinkPrediction(
+        mr=float(both.mean()),
+        mrr=float(reciprocal.mean()),
+        hits={k: float((both <= k).mean()) for k in HITS},
+        triples=count,
+        sampled_from=sampled_from,
+        mrr_error=error,
+    )
+
+
+def ranks(
+    model: Model, triples: TripleRows, known: KnownTriples, side: Side, memory_mb: int
+) -> NDArray[np.float64]:
+    """Filtered rank of the true entity on one side of each triple.
+
+    Ties count as the mean of the best and the worst rank. The score matrix of a block and its
+    comparisons stay within `memory_mb`.
+    """
+    candidates = model.rows("entity", slice(None))
+    count = model.sizes["entity"]
+    block = max(1, memory_mb * 2**20 // (count * 8))
+    heads, relations, tails = triples
+    given, true = (heads, tails) if side == "tail" else (tails, heads)
+    result = np.empty(triples.shape[1])
+    for start in range(0, triples.shape[1], block):
+        part = slice(start, start + block)
+        rows = model.rows("entity", torch.from_numpy(given[part]))
+        relation = model.rows("relation", torch.from_numpy(relations[part]))
+        score = model.score_tails if side == "tail" else model.score_heads
+        scores = score(rows, relation, candidates)
+        answers = known.answers(side, given[part], relations[part])
+        result[part] = _block_ranks(scores, torch.from_numpy(true[part]), answers)
+    return result
+
+
+def _block_ranks(
+    scores: Tensor, true: Tensor, answers: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    if torch.isnan(scores).any():
+        raise TrainingError("a score is NaN: the vectors are not usable")
+    # The true score comes from the same matrix as its rivals', so equal vectors tie exactly.
+    own = scores.gather(1, true[:, None])
+    query, entity = (torch.from_numpy(a) for a in answers)
+    scores[query, entity] = -torch.inf
+    better = (scores > own).sum(1)
+    equal = (scores == own).sum(1)  # the true entity itself is filtered out
+    return (1 + better + equal / 2).double().numpy()
+
+
+def _grouped(
+    keys: NDArray[np.int64], values: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    order = np.lexsort((values, keys))
+    return keys[order], values[order]

@@ -1,0 +1,1 @@
+"""The graph room: stores, versions, term ids, snapshots, changes and the split."""

@@ -1,0 +1,128 @@
+"""The port to RDF stores: what an adapter must do, in words and types.
+
+Triples cross the port in columns. A `TripleBatch` is an Arrow record batch with the columns `s`,
+`p`, `o`, each dictionary-encoded text in N-Triples form: `<iri>` unescaped, `_:blank`, or anything
+else for a literal. Small results cross it as rows of `Term`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from kgsync import queries
+
+__all__ = [
+    "GraphReader",
+    "GraphStore",
+    "GraphWriter",
+    "Receive",
+    "StoreCapabilities",
+    "Term",
+    "TripleBatch",
+    "TripleSource",
+]
+
+TripleBatch: TypeAlias = Any  # pyarrow.RecordBatch; pyarrow ships no types
+Receive: TypeAlias = Callable[[TripleBatch], None]
+
+OUTPUT_GRAPH = "https://w3id.org/kgsync/ns#OutputGraph"
+
+
+class Term(NamedTuple):
+    """One RDF term of a small result."""
+
+    kind: Literal["iri", "literal", "blank"]
+    value: str
+
+
+@dataclass(frozen=True)
+class StoreCapabilities:
+    """What a store can do. Abilities are data: asking for a missing one is the caller's mistake."""
+
+    writable: bool
+    """`insert` and `update` work."""
+    named_graphs: bool
+    """The store has named graphs, so versions and published metadata can live in it."""
+    difference: bool
+    """The store computes a set difference faster than it streams both sides."""
+    union_default_graph: bool = False
+    """The default graph shows the triples of all named graphs."""
+    concurrent_reads: bool = False
+    """Several threads may read at once, and gain time by it."""
+
+
+@dataclass(frozen=True)
+class TripleSource:
+    """Where the triples of one version are found."""
+
+    graph: str | None
+    """Named graph, or None for the default graph."""
+    scope: str | None = None
+    """Text of a user's query that selects ?s ?p ?o from the version."""
+
+    def pattern(self, *, union: bool) -> queries.Pattern:
+        """The group graph pattern that binds ?s ?p ?o, the same for fetch, count and difference."""
+        if self.scope is not None:
+            return queries.scope_pattern("scope", self.scope, self.graph)
+        if self.graph is not None:
+            return queries.load("_pattern_named_graph").pattern(graph=self.graph)
+        if union:
+            return queries.load("_pattern_union_graph").pattern(marker=OUTPUT_GRAPH)
+        return queries.load("_pattern_default_graph").pattern()
+
+
+@runtime_checkable
+class GraphReader(Protocol):
+    """Reading. Every method raises `StoreError`: transient if a later call may succeed."""
+
+    @property
+    def label(self) -> str:
+        """How to name the store in messages; never holds credentials."""
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        """What the store can do; the same for the life of the object."""
+
+    def graphs(self) -> list[str]:
+        """IRIs of the named graphs, sorted, output graphs of kgsync included."""
+
+    def select(self, query: str) -> list[tuple[Term | None, ...]]:
+        """Rows of a SELECT with a small result, in the order of its projection."""
+
+    def count(self, source: TripleSource) -> int:
+        """Number of distinct triples of the source, literals included."""
+
+    def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
+        """Push every triple of the source once, in any order, as batches into `receive`.
+
+        Returning means the store ended the answer by itself; whether it was complete is checked
+        by the caller against `count`. `careful` asks for the slowest, safest way there is: it is
+        set when a first answer did not add up, as with line breaks inside IRIs.
+        """
+
+    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
+        """Push every triple of `source` that `base` lacks, as `scan` does.
+
+        Only called where `capabilities.difference` is true.
+        """
+
+    def close(self) -> None:
+        """Release the store. Closing twice is allowed; an object the user passed in stays open."""
+
+
+@runtime_checkable
+class GraphWriter(Protocol):
+    """Writing. Only called where `capabilities.writable` is true."""
+
+    def insert(self, graph: str, ntriples: str) -> None:
+        """Add N-Triples to a named graph; triples that are already there stay as they are."""
+
+    def update(self, text: str) -> None:
+        """Run one SPARQL 1.1 update, atomically where the store can."""
+
+
+@runtime_checkable
+class GraphStore(GraphReader, GraphWriter, Protocol):
+    """A store that reads and writes."""

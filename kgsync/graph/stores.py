@@ -1,0 +1,83 @@
+"""From what the user typed to an open store: a lazy table of adapters, open to plug-ins."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from kgsync.errors import ConfigError
+from kgsync.graph.port import GraphReader, GraphStore
+
+__all__ = ["ADAPTERS", "StoreTarget", "is_in_memory", "open_store", "store_name"]
+
+StoreTarget: TypeAlias = Any
+"""A path, a URL, a `pyoxigraph.Store`, an `rdflib.Dataset`/`Graph`, or a `GraphReader`."""
+
+ADAPTERS: dict[str, str] = {
+    "path": "kgsync.adapters.oxigraph:OxigraphStore",
+    "pyoxigraph.Store": "kgsync.adapters.oxigraph:OxigraphStore",
+    "rdflib.Dataset": "kgsync.adapters.rdflib_dataset:RdflibStore",
+    "rdflib.Graph": "kgsync.adapters.rdflib_dataset:RdflibStore",
+}
+"""Scheme of a URL, `path`, or type of an object -> `module:Class`, imported only when needed."""
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
+
+def open_store(target: StoreTarget, *, create: bool = False) -> GraphStore:
+    """Open a store.
+
+    Args:
+        target: What `StoreTarget` names.
+        create: Make a missing on-disk store instead of refusing.
+
+    Raises:
+        ConfigError: Nothing knows how to open such a target.
+        StoreError: The store is missing, locked or unreachable.
+    """
+    if isinstance(target, GraphReader):
+        return cast("GraphStore", target)
+    key = _adapter_key(target)
+    reference = _registered().get(key)
+    if reference is None:
+        known = ", ".join(sorted(_registered()))
+        raise ConfigError(f"no adapter for {key!r}; known kinds of store: {known}")
+    module, _, name = reference.partition(":")
+    adapter = getattr(import_module(module), name)
+    return cast("GraphStore", adapter.open(target, create=create))
+
+
+def is_in_memory(target: StoreTarget) -> bool:
+    """Whether the target is an object of this process, which no path or URL names."""
+    return not isinstance(target, str | os.PathLike)
+
+
+def store_name(target: StoreTarget) -> str:
+    """A short name for a store, used for the default state directory and metadata graph."""
+    if is_in_memory(target):
+        raise ConfigError("an in-memory store needs an explicit state directory: pass state=...")
+    text = str(target)
+    text = text if _SCHEME.match(text) else Path(text).resolve().name
+    text = re.sub(r"^[a-z][a-z0-9+.-]+://([^/@]*@)?", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"\.(oxigraph|ox|db|rdf)$", "", text)
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "graph"
+
+
+def _adapter_key(target: StoreTarget) -> str:
+    if not is_in_memory(target):
+        scheme = _SCHEME.match(str(target))
+        return scheme.group(1).lower() if scheme else "path"
+    for cls in type(target).__mro__:
+        key = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+        if key in _registered():
+            return key
+    return f"{type(target).__module__.partition('.')[0]}.{type(target).__name__}"
+
+
+def _registered() -> dict[str, str]:
+    plugins = {point.name: point.value for point in entry_points(group="kgsync.adapters")}
+    return {**plugins, **ADAPTERS}

@@ -1,0 +1,116 @@
+"""Append-only ids of IRIs. A term keeps its id for ever; new terms are sorted, then numbered."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+__all__ = ["Ids", "TermIndex", "TermTable"]
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class TermTable:
+    """The IRIs of one kind (entities or relations); the position of an IRI is its id."""
+
+    iris: Any = field(default_factory=lambda: pa.array([], pa.string()))
+    """A pyarrow string array."""
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    """Keyed 64-bit hash of each IRI, from which the split is computed."""
+
+    def __len__(self) -> int:
+        return len(self.iris)
+
+    def ids(self, iris: Any) -> Ids:
+        """Ids of an Arrow array of IRIs; -1 where an IRI is unknown."""
+        found = pc.index_in(iris, value_set=self.iris)
+        return np.asarray(pc.fill_null(found, -1), dtype=np.int32)
+
+    def id(self, iri: str) -> int | None:
+        """Id of one IRI, or None."""
+        position = int(pc.index(self.iris, pa.scalar(iri, pa.string())).as_py())
+        return None if position < 0 else position
+
+    def names(self, ids: Ids) -> Any:
+        """IRIs of ids, as an Arrow string array."""
+        return self.iris.take(pa.array(ids))
+
+    def name(self, id_: int) -> str:
+        """IRI of one id."""
+        return str(self.iris[int(id_)].as_py())
+
+    def extended(self, iris: Any, key: bytes) -> TermTable:
+        """This table with the unknown ones of `iris` appended in code-point order."""
+        distinct = pc.unique(iris)
+        unknown = distinct.filter(pa.array(self.ids(distinct) < 0))
+        if not len(unknown):
+            return self
+        unknown = unknown.take(pc.sort_indices(unknown))
+        hashes = np.concatenate([self.hashes, keyed_hashes(unknown, key)])
+        return TermTable(pa.concat_arrays([self.iris, unknown]), hashes)
+
+    def similar(self, iri: str, among: Ids, count: int = 3) -> list[str]:
+        """The IRIs nearest in spelling, for error messages."""
+        local = _local_name(iri).lower()
+        if not local:
+            return []
+        names = self.names(among)
+        close = names
+        if len(names) > 5000:  # comparing all would take seconds
+            close = names.filter(pc.match_substring(pc.utf8_lower(names), local[:3]))[:20_000]
+        by_local = {_local_name(name).lower(): name for name in close.to_pylist()}
+        return [by_local[m] for m in difflib.get_close_matches(local, by_local, count, 0.6)]
+
+
+@dataclass(frozen=True)
+class TermIndex:
+    """Ids of entities and of relations; an IRI used as both has one of each."""
+
+    key: bytes = b""
+    """Key of the term hashes."""
+    entities: TermTable = field(default_factory=TermTable)
+    relations: TermTable = field(default_factory=TermTable)
+
+    def keyed(self, key: bytes) -> TermIndex:
+        """The same ids under another key."""
+        if key == self.key:
+            return self
+        tables = (
+            TermTable(table.iris, keyed_hashes(table.iris, key))
+            for table in (self.entities, self.relations)
+        )
+        return TermIndex(key, *tables)
+
+    def extended(self, entities: Any, relations: Any) -> TermIndex:
+        """This index with unknown terms appended."""
+        return TermIndex(
+            self.key,
+            self.entities.extended(entities, self.key),
+            self.relations.extended(relations, self.key),
+        )
+
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """Number of entity ids and of relation ids ever given."""
+        return len(self.entities), len(self.relations)
+
+
+def keyed_hashes(iris: Any, key: bytes) -> NDArray[np.uint64]:
+    """64-bit BLAKE2b of each IRI, the same on every machine."""
+    digests = b"".join(
+        hashlib.blake2b(iri.encode(), digest_size=8, key=key).digest() for iri in iris.to_pylist()
+    )
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _local_name(iri: str) -> str:
+    return iri.rstrip("/#").replace("#", "/").rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""The publishing room: sidecar files and the metadata graph."""

@@ -1,0 +1,130 @@
+"""Sidecar files of one embedding version, readable without kgsync.
+
+tensors.safetensors   every table of the model; row i belongs to the i-th IRI of its kind
+index.parquet         kind, row, iri, trained
+vectors.parquet       iri, kind, vector, trained
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from kgsync.errors import ConfigError
+
+__all__ = ["FILES", "Sidecar", "load_vectors", "read_index", "read_tables", "write_sidecar"]
+
+TENSORS, INDEX, VECTORS = "tensors.safetensors", "index.parquet", "vectors.parquet"
+FILES = {
+    TENSORS: "application/octet-stream",
+    INDEX: "application/vnd.apache.parquet",
+    VECTORS: "application/vnd.apache.parquet",
+}
+"""File name -> media type."""
+
+Table = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """What goes into the files: the tables, and per kind the IRIs of their rows."""
+
+    tables: dict[str, Table]
+    iris: dict[str, Any]
+    """"entity" and "relation" -> Arrow string array, in row order."""
+    trained: dict[str, NDArray[np.bool_]]
+    """Whether a row has had any training triple."""
+    about: dict[str, str]
+    """Free text for the tensor file's header."""
+
+
+def write_sidecar(folder: Path, sidecar: Sidecar) -> None:
+    """Write the three files into an existing folder."""
+    safetensors.numpy.save_file(sidecar.tables, folder / TENSORS, metadata=sidecar.about)
+    kinds = ("entity", "relation")
+    iris = pa.concat_arrays([sidecar.iris[kind] for kind in kinds])
+    sizes = [len(sidecar.iris[kind]) for kind in kinds]
+    kind = pa.concat_arrays([pa.repeat(k, n) for k, n in zip(kinds, sizes, strict=True)])
+    row = np.concatenate([np.arange(n, dtype=np.int32) for n in sizes])
+    trained = pa.array(np.concatenate([sidecar.trained[k] for k in kinds]))
+    index = pa.table({"kind": kind, "row": row, "iri": iris, "trained": trained})
+    pq.write_table(index, folder / INDEX, compression="zstd")
+    vectors = pa.chunked_array([_lists(sidecar.tables[k]) for k in kinds])
+    table = pa.table({"iri": iris, "kind": kind, "vector": vectors, "trained": trained})
+    pq.write_table(table, folder / VECTORS, compression="zstd", use_byte_stream_split=["vector"])
+
+
+def read_tables(folder: Path) -> dict[str, Table]:
+    """The tables of a sidecar."""
+    return dict(safetensors.numpy.load_file(folder / TENSORS))
+
+
+def read_index(folder: Path) -> Any:
+    """The index of a sidecar as an Arrow table."""
+    return pq.read_table(folder / INDEX)
+
+
+def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
+    """Vectors of any origin, keyed by IRI, to be adopted.
+
+    Args:
+        path: A Parquet file with the columns `iri`, `kind` ("entity" or "relation") and `vector`;
+            or an .npz file with `entity_iris`, `entity_vectors`, `relation_iris`,
+            `relation_vectors`.
+
+    Raises:
+        ConfigError: The file cannot be read so.
+    """
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                return {
+                    kind: _checked(
+                        path,
+                        kind,
+                        arrays[f"{kind}_iris"].astype(str).tolist(),
+                        arrays[f"{kind}_vectors"],
+                    )
+                    for kind in ("entity", "relation")
+                }
+        table = pq.read_table(path, columns=["iri", "kind", "vector"])
+        found = {}
+        for kind in ("entity", "relation"):
+            rows = table.filter(pc.equal(table["kind"], kind))
+            vectors = rows["vector"].to_pylist()
+            if len({len(vector) for vector in vectors}) > 1:
+                raise ConfigError(f"{path}: the {kind} vectors differ in length")
+            found[kind] = _checked(path, kind, rows["iri"].to_pylist(), vectors)
+        return found
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}") from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise ConfigError(
+            f"cannot read vectors from {path}: {error}; give a Parquet file with the columns "
+            "iri, kind, vector, or an .npz with entity_iris, entity_vectors, relation_iris, "
+            "relation_vectors"
+        ) from error
+
+
+def _checked(path: Path, kind: str, iris: list[str], vectors: Any) -> tuple[list[str], Table]:
+    matrix = np.asarray(vectors, dtype=np.float32)
+    if matrix.ndim != 2 or len(matrix) != len(iris) or not len(iris):
+        raise ConfigError(f"{path} holds no usable {kind} vectors")
+    if len(set(iris)) != len(iris):
+        raise ConfigError(f"{path} names a {kind} twice")
+    if not np.isfinite(matrix).all():
+        raise ConfigError(f"{path} holds {kind} vectors that are not finite numbers")
+    return iris, matrix
+
+
+def _lists(table: Table) -> Any:
+    offsets = np.arange(0, table.size + 1, max(1, table.shape[1]), dtype=np.int64)
+    return pa.LargeListArray.from_arrays(offsets, pa.array(table.reshape(-1)))

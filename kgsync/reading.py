@@ -1,0 +1,137 @@
+"""Reading the next graph version and comparing it with the committed one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgsync.committed import CommittedVersion
+from kgsync.config import Settings
+from kgsync.errors import LargeRemovalError, VersionError
+from kgsync.graph.change import ChangeSet
+from kgsync.graph.fetch import Base, Fetched, Skipped, fetch
+from kgsync.graph.filters import EdgeFilter
+from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.split import Split, Splitter
+from kgsync.graph.terms import TermIndex
+from kgsync.graph.versions import GraphVersion, VersionList, find_versions
+
+__all__ = ["Reading", "check_removal", "read_version", "todo", "versions_of"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One graph version, read completely and compared with the current one."""
+
+    version: GraphVersion
+    behind: int
+    """Graph versions after this one."""
+    fetched: Fetched
+    edges: Snapshot
+    """The edges to embed."""
+    dropped: dict[str, int]
+    """Edges that the filters left out."""
+    split: Split
+    change: ChangeSet
+    removed_share: float
+    """Share of the current edges that are gone."""
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Triples that are not embedded, by reason."""
+        return {**vars(self.fetched.skipped), **self.dropped}
+
+
+def versions_of(store: GraphStore, settings: Settings) -> VersionList:
+    """The versions of the graph the settings name."""
+    return find_versions(store, settings.source.graphs, settings.source.catalog)
+
+
+def todo(
+    versions: VersionList, current: CommittedVersion | None, settings: Settings
+) -> tuple[GraphVersion, ...]:
+    """The versions still to do."""
+    at = GraphVersion(**current.manifest.graph_version) if current else None
+    return versions.after(at, settings.source.start)
+
+
+def read_version(
+    store: GraphStore,
+    versions: tuple[GraphVersion, ...],
+    current: CommittedVersion | None,
+    settings: Settings,
+    *,
+    compare: bool = True,
+) -> Reading:
+    """Read the first of the versions to do.
+
+    Args:
+        store: The open source.
+        versions: The versions to do, at least one.
+        current: The committed version, whose term ids are kept.
+        settings: Scope, filters and split.
+        compare: Whether the change is against the current version or against nothing.
+
+    Raises:
+        VersionError: The version has no edges to embed or to train on.
+        StoreError: It could not be read completely.
+    """
+    version = versions[0]
+    scope = settings.scope_text()
+    terms, before, base = TermIndex(settings.split.key.encode()), Snapshot.empty(), None
+    if current is not None:
+        terms = current.graph.terms.keyed(terms.key)
+        if compare:
+            before, base = current.graph.edges, _base(current, scope)
+    fetched = fetch(store, TripleSource(version.graph, scope), terms, base)
+    name = _named(version)
+    if not len(fetched.edges):
+        raise VersionError(
+            f"{name} has no edges between IRIs ({fetched.triples:,} triples in all); "
+            "check `graphs` and `scope`"
+        )
+    filters = EdgeFilter(**vars(settings.filter))
+    edges, dropped = filters.apply(fetched.edges, fetched.terms)
+    if not len(edges):
+        raise VersionError(f"the filter settings leave no edge of {name}; loosen them")
+    splitter = Splitter(settings.split.validation, settings.split.test)
+    split = splitter.split(edges, fetched.terms)
+    if not len(split.train):
+        raise VersionError(f"the split leaves {name} without a training edge; lower its shares")
+    old, _ = filters.apply(before, fetched.terms)
+    return Reading(
+        version=version,
+        behind=len(versions) - 1,
+        fetched=fetched,
+        edges=edges,
+        dropped=dropped,
+        split=split,
+        change=ChangeSet.between(old, edges, fetched.terms, splitter),
+        removed_share=len(before.minus(fetched.edges)) / len(before) if len(before) else 0.0,
+    )
+
+
+def check_removal(reading: Reading, settings: Settings) -> None:
+    """Refuse a version that removes more of the graph than the settings allow.
+
+    Raises:
+        LargeRemovalError: It does.
+    """
+    limit = settings.source.max_removed
+    if reading.removed_share > limit:
+        raise LargeRemovalError(
+            f"{_named(reading.version)} would remove {reading.removed_share:.0%} of the edges, "
+            f"more than max_removed = {limit:.0%}; if that is right, step with "
+            "--allow-large-removal"
+        )
+
+
+def _base(current: CommittedVersion, scope: str | None) -> Base:
+    manifest = current.manifest
+    source = TripleSource(manifest.graph_version["graph"], scope)
+    skipped = {name: manifest.skipped[name] for name in vars(Skipped())}
+    return Base(source, current.graph.edges, manifest.triples, Skipped(**skipped))
+
+
+def _named(version: GraphVersion) -> str:
+    return f"graph version <{version.name}>" if version.graph else "the default graph"

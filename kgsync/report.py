@@ -1,0 +1,164 @@
+"""What a step did, in values that print, compare and travel as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from kgsync.evaluation.cost import Cost
+from kgsync.graph.change import ChangeCounts
+from kgsync.graph.versions import Order
+
+__all__ = ["Plan", "Quality", "Status", "StepReport"]
+
+Action = Literal["trained", "updated", "unchanged", "adopted", "rebuilt", "nothing new"]
+Quality = dict[str, float]
+"""Link prediction on the test part: mr, mrr, mrr_error, hits@k, triples, sampled_from."""
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What one step did."""
+
+    action: Action
+    version: int | None = None
+    """Number of the embedding version that is current now."""
+    previous: int | None = None
+    graph_version: str | None = None
+    """Name of the graph version it belongs to."""
+    behind: int = 0
+    """Graph versions that are still to do."""
+    triples: dict[str, int] = field(default_factory=dict)
+    """Edges of the version by part."""
+    entities: int = 0
+    relations: int = 0
+    untrained: int = 0
+    """Elements without a training edge: they keep their start vector."""
+    change: ChangeCounts | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Triples that are not embedded, by reason."""
+    quality_before: Quality | None = None
+    """With survivors' old vectors and new elements' start vectors."""
+    quality: Quality | None = None
+    epochs: int = 0
+    best_epoch: int | None = None
+    stopped_early: bool = False
+    way: str = ""
+    """How the change was found: "scan" or "difference"."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time by phase."""
+    cost: Cost = field(default_factory=Cost)
+    peak_memory_mb: float = 0.0
+    files: str | None = None
+    """Folder of the sidecar files."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether a version was committed."""
+        return self.action != "nothing new"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "changed": self.changed}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> StepReport:
+        """A report from what `to_json` gave."""
+        data = {key: value for key, value in data.items() if key != "changed"}
+        if data["change"] is not None:
+            data["change"] = ChangeCounts.from_json(data["change"])
+        cost, warnings = Cost(**data["cost"]), tuple(data["warnings"])
+        return cls(**{**data, "cost": cost, "warnings": warnings})
+
+    def __str__(self) -> str:
+        if not self.changed:
+            current = "nothing committed yet" if self.version is None else f"version {self.version}"
+            return f"nothing new ({current}, graph {self.graph_version})"
+        edges = f"{sum(self.triples.values()):,} edges ({_named(self.triples)})"
+        lines = [
+            f"version {self.version}: {self.action} from {self.graph_version}",
+            f"  {edges}, {self.entities:,} entities, {self.relations:,} relations",
+        ]
+        if self.change is not None:
+            lines += [f"  {line}" for line in str(self.change).splitlines()]
+        if any(self.skipped.values()):
+            lines.append(f"  not embedded: {_named({k: v for k, v in self.skipped.items() if v})}")
+        if self.untrained:
+            lines.append(f"  without a training edge: {self.untrained:,}")
+        for label, quality in (("before", self.quality_before), ("after", self.quality)):
+            if quality is not None:
+                lines.append(f"  quality {label:6} {describe_quality(quality)}")
+        total = sum(self.seconds.values())
+        phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
+        lines.append(f"  {self.epochs} epochs, {total:.1f} s ({phases})")
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        if self.behind:
+            lines.append(f"  {self.behind} version(s) still to do")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the next step would do; nothing was touched."""
+
+    graph_version: str | None
+    """Name of the next graph version, or None if there is nothing to do."""
+    order: Order
+    """How the versions are ordered."""
+    behind: int
+    pending: tuple[str, ...]
+    """Graphs that match but are not issued yet."""
+    change: ChangeCounts | None = None
+    removed_share: float = 0.0
+    """Share of the current edges that the step would remove."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    way: str = ""
+    reason: str = ""
+    """Why the change was found that way."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.graph_version is None:
+            return "nothing to do"
+        lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
+        if self.change is not None:
+            lines += str(self.change).splitlines()
+        lines.append(f"found by {self.way}: {self.reason}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a sync stands, from its state alone."""
+
+    state: str
+    store: str
+    version: int | None
+    graph_version: str | None
+    created: str | None
+    model: dict[str, Any] | None
+    versions: int
+    retained: tuple[int, ...]
+    """Versions whose files are still there."""
+    report: StepReport | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        report = None if self.report is None else self.report.to_json()
+        return {**asdict(self), "report": report}
+
+
+def describe_quality(quality: Quality) -> str:
+    """One line: MRR with its error, Hits@10, MR."""
+    error = f" ± {quality['mrr_error']:.3f}" if quality["mrr_error"] else ""
+    return (
+        f"MRR {quality['mrr']:.3f}{error}, Hits@10 {quality['hits@10']:.3f}, MR {quality['mr']:.1f}"
+    )
+
+
+def _named(counts: dict[str, int]) -> str:
+    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in counts.items())

@@ -1,0 +1,302 @@
+"""The state directory: one folder a version, and one pointer whose move is the commit.
+
+    state.json            format, owner's UUID
+    lock                  held (flock) while a process steps
+    CURRENT               which version is current, and the highest number ever given
+    000042/manifest.json  what the version is, with a checksum of every file in it
+    000042/graph/         term ids, edges, living elements
+    000042/embeddings/    the sidecar files
+
+A version is written beside, synced to disk and renamed; it exists once CURRENT names it. Retention
+removes a version's files and keeps its manifest, which is the history.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import safetensors
+
+from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
+
+__all__ = ["FORMAT", "Manifest", "State", "VersionFolder", "write_file"]
+
+FORMAT = 1
+_FOLDER = re.compile(r"\d{6,}")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a version is; everything but the data itself."""
+
+    version: int
+    previous: int | None
+    graph_version: dict[str, Any]
+    created: str
+    fingerprint: dict[str, Any]
+    model: dict[str, Any]
+    triples: int
+    skipped: dict[str, int]
+    report: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+    """Path inside the folder -> sha256, bytes."""
+
+
+@dataclass(frozen=True)
+class VersionFolder:
+    """One committed version on disk."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def retained(self) -> bool:
+        """Whether the files are still there."""
+        return all((self.path / name).is_file() for name in self.manifest.files)
+
+    def verified(self, name: str) -> Path:
+        """The path of one file, after its checksum was compared.
+
+        Raises:
+            StateCorruptedError: The file is gone or is not what was committed.
+        """
+        path = self.path / name
+        recorded = self.manifest.files[name]["sha256"]
+        try:
+            found = _sha256(path)
+        except OSError as error:
+            raise StateCorruptedError(
+                f"version {self.manifest.version} has no usable {path}: {error.strerror}; restore "
+                "the state from a backup or run `kgsync rebuild`"
+            ) from error
+        if found != recorded:
+            raise StateCorruptedError(
+                f"{path} does not match its checksum; restore the state from a backup "
+                "or run `kgsync rebuild`"
+            )
+        return path
+
+
+class State:
+    """A state directory."""
+
+    def __init__(self, path: Path) -> None:
+        """Name a directory; nothing is read or made yet."""
+        self.path = path
+
+    @property
+    def exists(self) -> bool:
+        """Whether the directory holds a state."""
+        return (self.path / "state.json").is_file()
+
+    @cached_property
+    def uuid(self) -> str:
+        """The UUID that marks what this state has published."""
+        data = self._read_json(self.path / "state.json")
+        if data.get("format") != FORMAT:
+            raise StateError(
+                f"the state in {self.path} has format {data.get('format')}, this kgsync reads "
+                f"{FORMAT}; use the kgsync that wrote it, or another state directory"
+            )
+        return str(data["uuid"])
+
+    def create(self) -> None:
+        """Make the directory, if it is not there."""
+        if self.exists:
+            return
+        with self._writing("the state"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            identity = {"format": FORMAT, "uuid": str(uuid.uuid4())}
+            write_file(self.path / "state.json", json.dumps(identity))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the state for one writer. A process that dies holds nothing.
+
+        Raises:
+            StateLockedError: Another process holds it.
+        """
+        self.create()
+        with self._writing("the lock"):
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+                raise StateLockedError(
+                    f"another process (pid {owner}) is working on the state {self.path}; "
+                    "wait for it to finish"
+                ) from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            os.close(handle)
+
+    def current(self) -> VersionFolder | None:
+        """The committed version, or None before the first."""
+        pointer = self._pointer()
+        return None if pointer is None else self.version(pointer["version"])
+
+    def next_number(self) -> int:
+        """The number of the next version; numbers never repeat."""
+        pointer = self._pointer()
+        return 1 if pointer is None else int(pointer["highest"]) + 1
+
+    def version(self, number: int) -> VersionFolder:
+        """One committed version.
+
+        Raises:
+            StateCorruptedError: Its manifest cannot be read.
+            StateError: There is no such version.
+        """
+        path = self._folder(number)
+        if not path.is_dir():
+            raise StateError(f"there is no embedding version {number} in {self.path}")
+        data = self._read_json(path / "manifest.json")
+        body: dict[str, Any] = data.get("manifest") or {}
+        if data.get("sha256") != _digest(body):
+            raise StateCorruptedError(
+                f"{path / 'manifest.json'} does not match its checksum; restore the state from "
+                "a backup or run `kgsync rebuild`"
+            )
+        return VersionFolder(path, Manifest(**body))
+
+    def versions(self) -> list[VersionFolder]:
+        """All committed versions, oldest first, also those without files."""
+        pointer = self._pointer()
+        if pointer is None:
+            return []
+        return [self.version(number) for number in self._numbers() if number <= pointer["highest"]]
+
+    @contextmanager
+    def drafting(self, number: int) -> Iterator[Path]:
+        """A folder to write a new version into; removed again if that fails."""
+        draft = self.path / f"draft-{number:06d}"
+        with self._writing(f"version {number}"):
+            try:
+                shutil.rmtree(draft, ignore_errors=True)
+                draft.mkdir()
+                yield draft
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+
+    def seal(self, draft: Path, manifest: Manifest) -> VersionFolder:
+        """Sync a draft to disk and give it its name. It is not committed yet."""
+        with self._writing(f"version {manifest.version}"):
+            files = {}
+            for path in sorted(p for p in draft.rglob("*") if p.is_file()):
+                _sync(path)
+                name = path.relative_to(draft).as_posix()
+                files[name] = {"sha256": _sha256(path), "bytes": path.stat().st_size}
+            body = {**vars(manifest), "files": files}
+            text = json.dumps({"sha256": _digest(body), "manifest": body}, indent=1)
+            write_file(draft / "manifest.json", text)
+            for folder in [*(p for p in draft.rglob("*") if p.is_dir()), draft]:
+                _sync(folder)
+            target = self._folder(manifest.version)
+            # Only a process killed between this rename and its commit leaves such a folder.
+            shutil.rmtree(target, ignore_errors=True)
+            draft.rename(target)
+            _sync(self.path)
+        return self.version(manifest.version)
+
+    def commit(self, number: int) -> None:
+        """Make a sealed version the current one. This one rename is the commit."""
+        pointer = self._pointer() or {"highest": 0}
+        highest = max(number, int(pointer["highest"]))
+        with self._writing("CURRENT"):
+            write_file(
+                self.path / "CURRENT", json.dumps({"version": number, "highest": highest}) + "\n"
+            )
+
+    def retain(self, keep: int) -> list[int]:
+        """Remove the files of all but the last versions; returns the numbers that lost theirs."""
+        current = self.current()
+        assert current is not None
+        folders = [folder for folder in self.versions() if folder.retained]
+        dropped = [f for f in folders[:-keep] if f.manifest.version != current.manifest.version]
+        for folder in dropped:
+            for child in folder.path.iterdir():
+                if child.is_dir():
+                    shutil.rmtree(child, ignore_errors=True)
+        return [folder.manifest.version for folder in dropped]
+
+    def _pointer(self) -> dict[str, Any] | None:
+        path = self.path / "CURRENT"
+        return self._read_json(path) if path.is_file() else None
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(p.name) for p in self.path.iterdir() if _FOLDER.fullmatch(p.name))
+
+    def _folder(self, number: int) -> Path:
+        return self.path / f"{number:06d}"
+
+    def _read_json(self, path: Path) -> dict[str, Any]:
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StateCorruptedError(
+                f"{path} cannot be read ({error}); restore the state from a backup, "
+                "or start over in another state directory"
+            ) from error
+        if not isinstance(data, dict):
+            raise StateCorruptedError(f"{path} is not what kgsync wrote")
+        return data
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        """Turn a refusal of the disk into an error that says what is still safe."""
+        try:
+            yield
+        except (OSError, safetensors.SafetensorError) as error:
+            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            full = full or "No space left" in str(error) or "File too large" in str(error)
+            remedy = "free some space" if full else "check the directory and its permissions"
+            raise StateWriteError(
+                f"cannot write {what} in {self.path}: {error}; {remedy} and run the step again. "
+                "The last committed version is untouched"
+            ) from error
+
+
+def write_file(path: Path, text: str) -> None:
+    """Replace a small file in one step that survives a power cut."""
+    beside = path.with_name(path.name + ".new")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.rename(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest(body: Any) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

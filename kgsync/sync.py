@@ -1,0 +1,401 @@
+"""The whole line: poll → version → change set → update → publish → commit."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgsync.committed import CommittedVersion, write_version
+from kgsync.config import Settings, load_settings
+from kgsync.draft import Trained, prepare
+from kgsync.errors import ConfigError, SettingsChangedError, StateError, StoreError
+from kgsync.evaluation.cost import Cost
+from kgsync.graph.living import Living
+from kgsync.graph.port import GraphStore
+from kgsync.graph.stores import StoreTarget, is_in_memory, store_name
+from kgsync.listener import Listener, Phases, SilentListener
+from kgsync.publish.sidecar import load_vectors
+from kgsync.publish.target import PublishTarget, opened
+from kgsync.reading import Reading, check_removal, read_version, todo, versions_of
+from kgsync.report import Action, Plan, Status, StepReport
+from kgsync.seeds import Seeds
+from kgsync.state import State
+
+if TYPE_CHECKING:
+    from kgsync.training.problem import Problem
+    from kgsync.vectors import Neighbor, Prediction, Vector, VectorView
+
+__all__ = ["KGSync"]
+
+
+class KGSync:
+    """Keeps embeddings in step with a graph."""
+
+    def __init__(
+        self,
+        store: StoreTarget,
+        graphs: str | None = None,
+        *,
+        state: Path | str | None = None,
+        settings: Settings | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        """Name the graph and the settings; nothing is opened yet.
+
+        Args:
+            store: A path (embedded Oxigraph), a `pyoxigraph.Store`, an `rdflib.Dataset` or
+                `Graph`, or any object that satisfies `kgsync.graph.port.GraphStore`.
+            graphs: Graph IRI with `{version}` in it, or of one live graph; see
+                `SourceSettings.graphs`.
+            state: State directory; `.kgsync/<name of the store>` by default.
+            settings: Everything else.
+            listener: Hears about phases and progress.
+
+        Raises:
+            ConfigError: An in-memory store without a state directory.
+        """
+        settings = settings or Settings()
+        if graphs is not None:
+            settings = replace(settings, source=replace(settings.source, graphs=graphs))
+        chosen = state or settings.state.path
+        self.settings = settings
+        self.state = State(Path(chosen) if chosen else Path(".kgsync") / store_name(store))
+        self._target = store
+        self._listener = listener or SilentListener()
+        self._view: tuple[int, VectorView] | None = None
+
+    @classmethod
+    def from_config(cls, path: Path | str, listener: Listener | None = None) -> KGSync:
+        """Make a sync from a `kgsync.toml`.
+
+        Raises:
+            ConfigError: The file is wrong, or names no store.
+        """
+        settings = load_settings(path)
+        if settings.source.store is None:
+            raise ConfigError(f"{path} names no store; set source.store")
+        if settings.state.path is None:
+            home = Path(path).parent / ".kgsync" / store_name(settings.source.store)
+            settings = replace(settings, state=replace(settings.state, path=str(home)))
+        return cls(settings.source.store, settings=settings, listener=listener)
+
+    # -- moving forward ------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """What the next step would do. Nothing is written, in the state or in the store."""
+        current = self._current()
+        self._check_settings(current)
+        with opened(self._target) as store:
+            versions = versions_of(store, self.settings)
+            ahead = todo(versions, current, self.settings)
+            if not ahead:
+                return Plan(None, versions.order, 0, versions.pending)
+            reading = read_version(store, ahead, current, self.settings)
+        live_and_same = versions.order == "live" and current is not None and not reading.change
+        if live_and_same:
+            return Plan(None, versions.order, 0, versions.pending)
+        return Plan(
+            reading.version.name,
+            versions.order,
+            len(ahead),
+            versions.pending,
+            reading.change.counts(),
+            reading.removed_share,
+            reading.skipped,
+            reading.fetched.way,
+            reading.fetched.reason,
+        )
+
+    def step(self, *, allow_large_removal: bool = False) -> StepReport:
+        """Take one graph version: read it, update the vectors, publish and commit them.
+
+        Args:
+            allow_large_removal: Go on even if more than `max_removed` of the edges vanish.
+
+        Returns:
+            What was done; `changed` is False if there was nothing new.
+
+        Raises:
+            KgsyncError: Whatever went wrong; the committed version is as it was.
+        """
+        phases = Phases(self._listener)
+        with self.state.lock():
+            current = self._current()
+            self._check_settings(current)
+            with phases("fetch"), opened(self._target) as store:
+                self._repair(store, current)
+                versions = versions_of(store, self.settings)
+                ahead = todo(versions, current, self.settings)
+                if not ahead:
+                    return self._nothing_new(current)
+                reading = read_version(store, ahead, current, self.settings)
+            if current is not None and versions.order == "live" and not reading.change:
+                return self._nothing_new(current)
+            if not allow_large_removal:
+                check_removal(reading, self.settings)
+            cost = Cost()
+            trained = self._train(reading, current, phases, cost)
+            return self._commit(reading, trained, current, phases, cost)
+
+    def catch_up(self, *, allow_large_removal: bool = False) -> list[StepReport]:
+        """Step until there is nothing new; returns the report of every version committed."""
+        reports = []
+        while (report := self.step(allow_large_removal=allow_large_removal)).changed:
+            reports.append(report)
+            if report.behind == 0:
+                break
+        return reports
+
+    def rebuild(self) -> StepReport:
+        """Train from scratch on the newest graph version, under the settings as they are now."""
+        phases = Phases(self._listener)
+        with self.state.lock():
+            current = self._current()
+            with phases("fetch"), opened(self._target) as store:
+                newest = versions_of(store, self.settings).versions[-1:]
+                reading = read_version(store, newest, current, self.settings, compare=False)
+            cost = Cost()
+            trained = self._train(reading, None, phases, cost)
+            if current is not None:
+                trained = replace(trained, action="rebuilt")
+            return self._commit(reading, trained, current, phases, cost)
+
+    def adopt(self, file: Path | str) -> StepReport:
+        """Take existing vectors as the first version, unmoved; nothing is trained.
+
+        Args:
+            file: Vectors by IRI; see `kgsync.publish.sidecar.load_vectors`.
+
+        Raises:
+            StateError: The state has versions already.
+            ConfigError: The file does not fit the model or the graph.
+        """
+        phases = Phases(self._listener)
+        with self.state.lock():
+            if self._current() is not None:
+                raise StateError(
+                    f"the state {self.state.path} has versions already; vectors can only be "
+                    "adopted as the first one: use another state directory"
+                )
+            vectors = load_vectors(Path(file))
+            with phases("fetch"), opened(self._target) as store:
+                ahead = todo(versions_of(store, self.settings), None, self.settings)
+                reading = read_version(store, ahead, None, self.settings)
+            with phases("adopt"):
+                trained = self._adopted(reading, vectors, str(file))
+            return self._commit(reading, trained, None, phases, Cost())
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def embedding(self, iri: str) -> Vector:
+        """The current vector of an entity, as a numpy array.
+
+        Raises:
+            UnknownTermError: It has none (also a KeyError).
+        """
+        return self._vectors().vector(iri)
+
+    def relation_embedding(self, iri: str) -> Vector:
+        """The current vector of a relation, as a numpy array.
+
+        Raises:
+            UnknownTermError: It has none (also a KeyError).
+        """
+        return self._vectors().vector(iri, "relation")
+
+    def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]:
+        """The k entities nearest to one by cosine, nearest first."""
+        return self._vectors().neighbors(iri, k)
+
+    def predict(
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        new_only: bool = False,
+    ) -> list[Prediction]:
+        """The k most plausible entities for the missing head or tail, best first.
+
+        Args:
+            relation: IRI of the relation.
+            head: IRI of the head, to predict tails.
+            tail: IRI of the tail, to predict heads.
+            k: How many.
+            new_only: Leave out answers that the graph has already.
+        """
+        return self._vectors().predict(head, relation, tail, k, new_only=new_only)
+
+    def history(self) -> list[StepReport]:
+        """The reports of all committed versions, oldest first."""
+        if not self.state.exists:
+            return []
+        return [StepReport.from_json(v.manifest.report) for v in self.state.versions()]
+
+    def status(self) -> Status:
+        """Where this sync stands; the store is not asked."""
+        current = self._current()
+        folders = self.state.versions() if current is not None else []
+        label = "in memory" if is_in_memory(self._target) else str(self._target)
+        manifest = current.manifest if current else None
+        return Status(
+            state=str(self.state.path),
+            store=label,
+            version=manifest.version if manifest else None,
+            graph_version=manifest.graph_version["name"] if manifest else None,
+            created=manifest.created if manifest else None,
+            model=manifest.model if manifest else None,
+            versions=len(folders),
+            retained=tuple(f.manifest.version for f in folders if f.retained),
+            report=StepReport.from_json(manifest.report) if manifest else None,
+        )
+
+    # -- the stations of the line --------------------------------------------------------------
+
+    def _current(self) -> CommittedVersion | None:
+        if not self.state.exists:
+            return None
+        assert self.state.uuid  # refuses a state of another format
+        folder = self.state.current()
+        return None if folder is None else CommittedVersion(folder)
+
+    def _check_settings(self, current: CommittedVersion | None) -> None:
+        if current is None:
+            return
+        now, then = self.settings.fingerprint(), current.manifest.fingerprint
+        changed = sorted(key for key in now if now[key] != then.get(key))
+        if changed:
+            details = "; ".join(f"{key} was {then.get(key)}, is {now[key]}" for key in changed)
+            raise SettingsChangedError(
+                f"settings that fix the meaning of the stored vectors have changed ({details}); "
+                "change them back, or run `kgsync rebuild` to train anew"
+            )
+
+    def _train(
+        self, reading: Reading, current: CommittedVersion | None, phases: Phases, cost: Cost
+    ) -> Trained:
+        """Train from scratch, update, or leave alone, as the change asks for."""
+        from kgsync.training.offline import train_offline
+        from kgsync.training.online import refresh
+        from kgsync.training.starts import carry_over
+        from kgsync.training.threads import use_threads
+
+        use_threads(self.settings.run.threads)
+        problem = self._problem(reading)
+        before = None
+        if current is None:
+            action: Action = "trained"
+            with phases("train"):
+                model, run = train_offline(problem, cost, phases.listener.progress)
+        elif not reading.change:
+            about = {"quality": current.manifest.report["quality"]}
+            return Trained("unchanged", current.model(), about)
+        else:
+            action = "updated"
+            with phases("start vectors"):
+                model = carry_over(current.model(), current.graph.living, problem)
+            with phases("evaluate"):
+                before = problem.test(model)
+            with phases("update"):
+                run = refresh(model, reading.change, problem, cost, phases.listener.progress)
+        with phases("evaluate"):
+            after = problem.test(model)
+        about = {
+            "quality_before": before.to_json() if before else None,
+            "quality": after.to_json() if after else None,
+            "epochs": run.epochs,
+            "best_epoch": run.best_epoch,
+            "stopped_early": run.stopped_early,
+        }
+        return Trained(action, model, about)
+
+    def _adopted(
+        self, reading: Reading, vectors: dict[str, tuple[list[str], Any]], file: str
+    ) -> Trained:
+        from kgsync.training.adoption import adopt_vectors
+        from kgsync.training.threads import use_threads
+
+        use_threads(self.settings.run.threads)
+        problem = self._problem(reading)
+        model, without = adopt_vectors(problem, reading.fetched.terms, vectors, file)
+        quality = problem.test(model)
+        reading.dropped["without_adopted_vector"] = without
+        return Trained("adopted", model, {"quality": quality.to_json() if quality else None})
+
+    def _problem(self, reading: Reading) -> Problem:
+        from kgsync.training.problem import Problem
+
+        version = reading.version
+        # A live version's name is a time: its place in the sequence makes the run repeatable.
+        live = version.name != version.graph
+        name = f"{version.graph}@{self.state.next_number()}" if live else version.name
+        seeds = Seeds(self.settings.run.seed, name)
+        living = Living.of(reading.edges)
+        return Problem(living, reading.split, reading.edges, self.settings, seeds)
+
+    def _commit(
+        self,
+        reading: Reading,
+        trained: Trained,
+        current: CommittedVersion | None,
+        phases: Phases,
+        cost: Cost,
+    ) -> StepReport:
+        """Write the files, stage them in the store, move the pointer, flip the store's head."""
+        number = self.state.next_number()
+        draft = prepare(number, reading, trained, current, self.settings)
+        report = replace(
+            draft.report,
+            seconds=phases.seconds,
+            cost=cost,
+            peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            files=str(self.state.path / f"{number:06d}" / "embeddings"),
+        )
+        with phases("write"), self.state.drafting(number) as path:
+            write_version(path, draft.graph, draft.sidecar)
+            folder = self.state.seal(path, replace(draft.manifest, report=report.to_json()))
+        publish = self._publish()
+        with phases("stage"):
+            publish.stage(folder)
+        with phases("commit"):
+            self.state.commit(number)
+        with phases("publish"):
+            dropped = self.state.retain(self.settings.state.keep)
+            try:
+                publish.flip(number, dropped)
+            except StoreError as error:
+                # The version is committed; the next step finds the store's head behind.
+                report = replace(report, warnings=(f"the store's head was not moved: {error}",))
+        return report
+
+    def _publish(self) -> PublishTarget:
+        return PublishTarget(self.settings.publish, self._target, self.state)
+
+    def _repair(self, store: GraphStore, current: CommittedVersion | None) -> None:
+        """Publish the committed version again if the store does not show it as current."""
+        if current is not None:
+            self._publish().repair(store, current.folder)
+
+    def _nothing_new(self, current: CommittedVersion | None) -> StepReport:
+        manifest = current.manifest if current else None
+        return StepReport(
+            "nothing new",
+            version=manifest.version if manifest else None,
+            graph_version=manifest.graph_version["name"] if manifest else None,
+        )
+
+    def _vectors(self) -> VectorView:
+        from kgsync.vectors import VectorView
+
+        current = self._current()
+        if current is None:
+            raise StateError(
+                f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
+            )
+        number = current.manifest.version
+        if self._view is None or self._view[0] != number:
+            self._view = number, VectorView(current)
+        return self._view[1]

@@ -1,0 +1,1 @@
+"""The training room: samplers, epochs, training from scratch and updating."""

@@ -1,0 +1,121 @@
+"""The two kinds of epoch: general (all training triples) and change-specific (alg. changespecs)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from kgsync.errors import TrainingError
+from kgsync.evaluation.cost import Cost
+from kgsync.graph.living import TripleRows
+from kgsync.models.base import Kind, Model, Rows
+from kgsync.training.optimizers import RowOptimizer
+from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
+
+__all__ = ["Trainer"]
+
+
+class Trainer:
+    """Runs epochs on one model; holds what they share."""
+
+    def __init__(
+        self,
+        model: Model,
+        train: TripleRows,
+        batches: int,
+        random: np.random.Generator,
+        cost: Cost,
+    ) -> None:
+        """Prepare for training.
+
+        Args:
+            model: The model, changed in place.
+            train: Rows of the training triples.
+            batches: Batches a general epoch.
+            random: Source of randomness.
+            cost: Counters to increase.
+        """
+        sizes = model.sizes
+        self._model = model
+        self._train = train
+        self._batches = batches
+        self._random = random
+        self._cost = cost
+        self._optimizer = RowOptimizer(model)
+        self._corrupted = CorruptedSampler(train, sizes["entity"], sizes["relation"], random)
+
+    def general_epoch(self, learning_rate: float) -> float:
+        """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
+        order = self._random.permutation(self._train.shape[1])
+        losses = []
+        for chosen in np.array_split(order, min(self._batches, len(order))):
+            positive = self._train[:, chosen]
+            negative, possible = self._corrupted.draw(positive)
+            losses.append(self._step(positive[:, possible], negative[:, possible], learning_rate))
+        return float(np.mean(losses)) if losses else 0.0
+
+    def change_epoch(
+        self,
+        added: TripleRows,
+        deleted: TripleRows,
+        corrected: CorrectedSampler,
+        learning_rate: float,
+    ) -> float:
+        """One gradient step over all added and deleted training triples; returns the loss.
+
+        Args:
+            added: Added training triples, each paired with a corrupted one.
+            deleted: Deleted ones whose terms live, each the false half of a pair.
+            corrected: Draws the true half for the deleted ones.
+            learning_rate: Step size.
+        """
+        negative, possible = self._corrupted.draw(added)
+        pairs_true = np.concatenate([corrected.draw(deleted), added[:, possible]], axis=1)
+        pairs_false = np.concatenate([deleted, negative[:, possible]], axis=1)
+        return self._step(pairs_true, pairs_false, learning_rate)
+
+    def _step(self, positive: TripleRows, negative: TripleRows, learning_rate: float) -> float:
+        """One gradient step over pairs of a true and a false triple."""
+        pairs = positive.shape[1]
+        if pairs == 0:
+            return 0.0
+        heads, relations, tails = torch.from_numpy(np.concatenate([positive, negative], axis=1))
+        entity_rows, entity_at = torch.unique(torch.cat([heads, tails]), return_inverse=True)
+        relation_rows, relation_at = torch.unique(relations, return_inverse=True)
+        entities = self._leaves("entity", entity_rows)
+        predicates = self._leaves("relation", relation_rows)
+        head = _gather(entities, entity_at[: 2 * pairs])
+        tail = _gather(entities, entity_at[2 * pairs :])
+        relation = _gather(predicates, relation_at)
+        scores = self._model.score(head, relation, tail)
+        loss = self._model.loss(scores[:pairs], scores[pairs:])
+        penalty = self._model.penalty(head, relation, tail)
+        total = loss if penalty is None else loss + penalty
+        value = float(total.detach())
+        if not math.isfinite(value):
+            raise TrainingError(
+                "the loss is not a number any more; lower the learning rate "
+                "(training.learning_rate, update.general_learning_rate)"
+            )
+        torch.autograd.backward(total)
+        for rows, leaves in ((entity_rows, entities), (relation_rows, predicates)):
+            for name, leaf in leaves.items():
+                assert leaf.grad is not None
+                self._optimizer.step(name, rows, leaf.grad, learning_rate)
+        self._cost.score_evaluations += 2 * pairs
+        self._cost.gradient_steps += len(entity_rows) + len(relation_rows)
+        return value
+
+    def _leaves(self, kind: Kind, rows: Tensor) -> Rows:
+        return {
+            name: rows_.requires_grad_() for name, rows_ in self._model.rows(kind, rows).items()
+        }
+
+
+def _gather(leaves: Rows, at: Tensor) -> Rows:
+    # The backward pass of embedding() sums by row far faster than that of indexing.
+    return {name: functional.embedding(at, leaf) for name, leaf in leaves.items()}

@@ -1,0 +1,47 @@
+"""Training from scratch (alg. TDSM_offline)."""
+
+from __future__ import annotations
+
+from kgsync.evaluation.cost import Cost
+from kgsync.models import model_class
+from kgsync.models.base import Model
+from kgsync.training.epochs import Trainer
+from kgsync.training.problem import Problem
+from kgsync.training.progress import BestState, Plateau, Progress, TrainingRun, no_progress
+
+__all__ = ["train_offline"]
+
+
+def train_offline(
+    problem: Problem, cost: Cost, progress: Progress = no_progress
+) -> tuple[Model, TrainingRun]:
+    """Train a new model on one version.
+
+    Args:
+        problem: The version.
+        cost: Counters to increase.
+        progress: Told about every epoch.
+
+    Returns:
+        The model in its best validated state, and what happened.
+    """
+    settings = problem.settings
+    chosen = model_class(settings.model.name)
+    sizes = len(problem.living.entities), len(problem.living.relations)
+    model = chosen.random(settings.model, *sizes, problem.seeds.torch("start vectors"))
+    random = problem.seeds.numpy("training")
+    trainer = Trainer(model, problem.train, settings.training.batches, random, cost)
+    rate = settings.training.learning_rate or chosen.defaults.learning_rate
+    run = TrainingRun()
+    plateau = Plateau()
+    best = BestState(model, settings.training.patience, run)
+    every = settings.training.validate_every if len(problem.split.validation) else 0
+    for epoch in range(1, settings.training.epochs + 1):
+        run.final_loss = trainer.general_epoch(rate * plateau.scale)
+        plateau.see(run.final_loss)
+        run.epochs = epoch
+        progress("training", epoch, settings.training.epochs)
+        if every and epoch % every == 0 and best.see(epoch, problem.validate(model)):
+            break
+    best.restore()
+    return model, run

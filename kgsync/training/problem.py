@@ -1,0 +1,72 @@
+"""What one training run works on: the edges of a version as rows, by part, with their indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kgsync.config import Settings
+from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction
+from kgsync.graph.living import Living, TripleRows
+from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.split import Split
+from kgsync.models.base import Model
+from kgsync.seeds import Seeds
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One version, ready to be trained on."""
+
+    living: Living
+    split: Split
+    edges: Snapshot
+    settings: Settings
+    seeds: Seeds
+
+    @cached_property
+    def train(self) -> TripleRows:
+        """Training triples as rows (the paper's S)."""
+        return self.living.rows(self.split.train)
+
+    @cached_property
+    def known(self) -> KnownTriples:
+        """All true triples of the version."""
+        return KnownTriples(self.living.rows(self.edges), len(self.living.relations))
+
+    @cached_property
+    def validation_sample(self) -> TripleRows:
+        """The validation triples that are ranked, the same every time."""
+        return self._sample(
+            self.split.validation, self.settings.evaluation.validation_sample, "valid"
+        )
+
+    @cached_property
+    def test_sample(self) -> TripleRows:
+        """The test triples that are ranked, the same every time."""
+        return self._sample(self.split.test, self.settings.evaluation.test_sample, "test")
+
+    def validate(self, model: Model) -> LinkPrediction:
+        """Link prediction on the validation part."""
+        return self._rank(model, self.validation_sample, len(self.split.validation))
+
+    def test(self, model: Model) -> LinkPrediction | None:
+        """Link prediction on the test part; None if it is empty."""
+        if not len(self.split.test):
+            return None
+        return self._rank(model, self.test_sample, len(self.split.test))
+
+    def _rank(self, model: Model, triples: TripleRows, sampled_from: int) -> LinkPrediction:
+        memory = self.settings.evaluation.memory_mb
+        return link_prediction(model, triples, self.known, memory, sampled_from)
+
+    def _sample(self, edges: Snapshot, size: int | None, phase: str) -> TripleRows:
+        rows = self.living.rows(edges)
+        if size is None or size >= rows.shape[1]:
+            return rows
+        chosen = self.seeds.numpy(phase).choice(rows.shape[1], size, replace=False)
+        return rows[:, np.sort(chosen)]

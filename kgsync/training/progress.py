@@ -1,0 +1,90 @@
+"""When to slow down, when to stop, and which state was best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kgsync.evaluation.ranking import LinkPrediction
+from kgsync.models.base import Model, Rows
+
+__all__ = ["BestState", "Plateau", "Progress", "TrainingRun", "no_progress"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a phase, how far it is, and how far it goes."""
+
+
+def no_progress(phase: str, done: int, total: int) -> None:
+    """Tells nobody."""
+
+
+@dataclass
+class TrainingRun:
+    """What a training run did, for the report."""
+
+    epochs: int = 0
+    best_epoch: int | None = None
+    """Epoch that was returned to; None without validation."""
+    stopped_early: bool = False
+    final_loss: float | None = None
+    validations: list[tuple[int, float]] = field(default_factory=list)
+    """(epoch, Hits@10) of every validation."""
+
+
+class Plateau:
+    """Multiplies the learning rate by 0.95 when the loss has not fallen by 0.5 % for 20 epochs."""
+
+    def __init__(self, factor: float = 0.95, fall: float = 0.005, epochs: int = 20) -> None:
+        """Start at full rate."""
+        self.scale = 1.0
+        self._factor, self._fall, self._epochs = factor, fall, epochs
+        self._best = float("inf")
+        self._waited = 0
+
+    def see(self, loss: float) -> None:
+        """Take note of one epoch's loss."""
+        if loss < self._best * (1 - self._fall):
+            self._best, self._waited = loss, 0
+            return
+        self._waited += 1
+        if self._waited >= self._epochs:
+            self.scale *= self._factor
+            self._waited = 0
+
+
+class BestState:
+    """Keeps the best validated state of a model and says when to give up."""
+
+    def __init__(self, model: Model, patience: int, run: TrainingRun) -> None:
+        """Watch a model.
+
+        Args:
+            model: The model whose tables are kept.
+            patience: Validations without a gain before giving up.
+            run: Where the validations are noted.
+        """
+        self._model = model
+        self._patience = patience
+        self._run = run
+        self._tables: Rows | None = None
+        self._best = -1.0
+        self._without_gain = 0
+
+    def see(self, epoch: int, quality: LinkPrediction) -> bool:
+        """Take note of a validation; returns whether to stop."""
+        hits = quality.hits[10]
+        self._run.validations.append((epoch, hits))
+        if hits > self._best:
+            self._best, self._without_gain = hits, 0
+            self._tables = self._model.copy_tables()
+            self._run.best_epoch = epoch
+            return False
+        self._without_gain += 1
+        self._run.stopped_early = self._without_gain >= self._patience
+        return self._run.stopped_early
+
+    def restore(self) -> None:
+        """Put the best state back, if any was seen."""
+        if self._tables is not None:
+            for name, table in self._tables.items():
+                self._model.tables[name].copy_(table)

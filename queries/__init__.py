@@ -1,0 +1,158 @@
+"""The one place where SPARQL text is found, bound and escaped.
+
+Every query is a `.rq` file beside this module. A leading underscore marks an internal one. The
+comment head declares each placeholder with its type:
+
+    # $graph: iri       the named graph to read
+
+and `bind` accepts exactly the declared names. Values are validated and escaped by type, so that
+no IRI or string can change the query around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from kgsync.errors import ConfigError
+
+__all__ = ["Pattern", "Query", "available", "check_iri", "load", "parse", "scope_pattern"]
+
+_DECLARATION = re.compile(r"^#\s*\$(\w+):\s*(\w+)", re.MULTILINE)
+# What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
+_ILLEGAL_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PROLOGUE = re.compile(r"\s*(?:(?:BASE\s+<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.IGNORECASE)
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A bound group graph pattern, only ever made by this module, with the prologue it needs."""
+
+    text: str
+    prologue: str = ""
+
+
+Value = str | int | Pattern | Iterable[str]
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query file: its text, its one-line summary, and its declared placeholders."""
+
+    name: str
+    text: str
+    placeholders: Mapping[str, str]
+
+    @property
+    def summary(self) -> str:
+        """The first comment line of the file."""
+        first = self.text.lstrip().splitlines()[0]
+        return first.lstrip("# ").rstrip()
+
+    def bind(self, **values: Value) -> str:
+        """Return the query with every declared placeholder replaced.
+
+        Raises:
+            ConfigError: A name is missing or undeclared, or a value does not fit its type.
+        """
+        if set(values) != set(self.placeholders):
+            wanted = ", ".join(sorted(self.placeholders)) or "none"
+            given = ", ".join(sorted(values)) or "none"
+            raise ConfigError(f"query {self.name} takes the parameters {wanted}; given: {given}")
+        rendered = {n: _render(self.name, n, self.placeholders[n], v) for n, v in values.items()}
+        body = _without_head(self.text)
+        if rendered:
+            names = re.compile(r"\$(" + "|".join(map(re.escape, rendered)) + r")\b")
+            body = names.sub(lambda match: rendered[match.group(1)], body)
+        prologues = [v.prologue for v in values.values() if isinstance(v, Pattern)]
+        return "\n".join([*dict.fromkeys(p for p in prologues if p), body])
+
+    def pattern(self, **values: Value) -> Pattern:
+        """Bind this file as a group graph pattern for a `pattern` placeholder of another query."""
+        return Pattern(self.bind(**values).strip())
+
+
+@cache
+def load(name: str) -> Query:
+    """Load the query file `<name>.rq`."""
+    file = resources.files(__name__) / f"{name}.rq"
+    if not file.is_file():
+        raise ConfigError(f"there is no query named {name!r}; known: {', '.join(available())}")
+    return parse(name, file.read_text(encoding="utf-8"))
+
+
+def available() -> list[str]:
+    """Names of the queries meant for users, sorted."""
+    names = (f.name for f in resources.files(__name__).iterdir() if f.name.endswith(".rq"))
+    return sorted(name.removesuffix(".rq") for name in names if not name.startswith("_"))
+
+
+def parse(name: str, text: str) -> Query:
+    """Make a query of a text in the same grammar, for instance a user's own file."""
+    return Query(name, text, dict(_DECLARATION.findall(text)))
+
+
+def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
+    """Turn a user's `SELECT ?s ?p ?o` into a sub-select, bound to one graph version.
+
+    Args:
+        name: What to call the query in errors, usually its file name.
+        text: The query; `$graph` in it stands for the version's graph, declared or not.
+        graph: The named graph of the version, or None for the default graph.
+
+    Raises:
+        ConfigError: The text does not select ?s ?p ?o, or names no `$graph` where one is needed.
+    """
+    body = _without_head(text)
+    prologue = _PROLOGUE.match(body)
+    assert prologue is not None
+    select = body[prologue.end() :]
+    if not re.match(r"SELECT\b[^{]*\?s\b[^{]*\?p\b[^{]*\?o\b", select, re.IGNORECASE):
+        raise ConfigError(f"scope {name} must be a SELECT of ?s ?p ?o, in that order")
+    if re.search(r"\$graph\b", select):
+        if graph is None:
+            raise ConfigError(f"scope {name} uses $graph, but the source is the default graph")
+        select = re.sub(r"\$graph\b", lambda _: f"<{check_iri(graph)}>", select)
+    elif graph is not None:
+        raise ConfigError(
+            f"scope {name} must use $graph to say which version it reads: GRAPH $graph {{ ... }}"
+        )
+    # DISTINCT makes the scope a set, as a graph is; the line breaks end a trailing comment.
+    text = "{ SELECT DISTINCT ?s ?p ?o WHERE { {\n" + select.strip() + "\n} } }"
+    return Pattern(text, body[: prologue.end()].strip())
+
+
+def check_iri(value: str) -> str:
+    """Return the IRI if it can stand between `<` and `>` unchanged.
+
+    Raises:
+        ConfigError: It is relative or has a character that IRIs exclude.
+    """
+    if _ILLEGAL_IN_IRI.search(value) or not _HAS_SCHEME.match(value):
+        raise ConfigError(f"not an absolute IRI: {value!r}")
+    return value
+
+
+def _without_head(text: str) -> str:
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+
+
+def _render(query: str, name: str, kind: str, value: Value) -> str:
+    match kind, value:
+        case "iri", str():
+            return f"<{check_iri(value)}>"
+        case "integer", int() if not isinstance(value, bool):
+            return str(value)
+        case "literal", str():
+            return f'"{value.translate(_ESCAPES)}"'
+        case "pattern", Pattern():
+            return value.text
+        case "iris", Iterable() if not isinstance(value, str | Pattern):
+            return " ".join(f"<{check_iri(str(iri))}>" for iri in value)
+    raise ConfigError(f"query {query}: ${name} must be of type {kind}, not {value!r}")
