@@ -160,7 +160,7 @@ class RunSettings:
     """How the work is done."""
 
     seed: int = 0
-    threads: int = 0
+    threads: int = 1
     """CPU threads; 0 takes all. With 1 the same input and seed give the same vectors."""
 
 

@@ -75,27 +75,30 @@ class StepReport:
         if not self.changed:
             current = "nothing committed yet" if self.version is None else f"version {self.version}"
             return f"nothing new ({current}, graph {self.graph_version})"
-        edges = f"{sum(self.triples.values()):,} edges ({_named(self.triples)})"
-        lines = [
-            f"version {self.version}: {self.action} from {self.graph_version}",
-            f"  {edges}, {self.entities:,} entities, {self.relations:,} relations",
-        ]
-        if self.change is not None:
-            lines += [f"  {line}" for line in str(self.change).splitlines()]
+        change = str(self.change).splitlines() if self.change else []
+        lines = [f"  {line}" for line in [*change, *self.summary()]]
+        return "\n".join(
+            [f"version {self.version}: {self.action} from {self.graph_version}", *lines]
+        )
+
+    def summary(self) -> list[str]:
+        """Size, quality, cost and warnings, a line each."""
+        edges = f"{sum(self.triples.values()):,} edges ({named_counts(self.triples)})"
+        lines = [f"{edges}, {self.entities:,} entities, {self.relations:,} relations"]
         if any(self.skipped.values()):
-            lines.append(f"  not embedded: {_named({k: v for k, v in self.skipped.items() if v})}")
+            lines.append(f"not embedded: {named_counts(self.skipped)}")
         if self.untrained:
-            lines.append(f"  without a training edge: {self.untrained:,}")
+            lines.append(f"without a training edge: {self.untrained:,}")
         for label, quality in (("before", self.quality_before), ("after", self.quality)):
             if quality is not None:
-                lines.append(f"  quality {label:6} {describe_quality(quality)}")
+                lines.append(f"quality {label:6} {describe_quality(quality)}")
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
-        lines.append(f"  {self.epochs} epochs, {total:.1f} s ({phases})")
-        lines += [f"  warning: {warning}" for warning in self.warnings]
+        lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")
+        lines += [f"warning: {warning}" for warning in self.warnings]
         if self.behind:
-            lines.append(f"  {self.behind} version(s) still to do")
-        return "\n".join(lines)
+            lines.append(f"{self.behind} version(s) still to do")
+        return lines
 
 
 @dataclass(frozen=True)
@@ -160,5 +163,7 @@ def describe_quality(quality: Quality) -> str:
     )
 
 
-def _named(counts: dict[str, int]) -> str:
-    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in counts.items())
+def named_counts(counts: dict[str, int]) -> str:
+    """The counts that are not zero, in words."""
+    found = ((name.replace("_", " "), count) for name, count in counts.items() if count)
+    return ", ".join(f"{count:,} {name}" for name, count in found)

@@ -22,6 +22,7 @@ from kgsync.reading import Reading, check_removal, read_version, todo, versions_
 from kgsync.report import Action, Plan, Status, StepReport
 from kgsync.seeds import Seeds
 from kgsync.state import State
+from kgsync.training.threads import use_threads
 
 if TYPE_CHECKING:
     from kgsync.training.problem import Problem
@@ -278,12 +279,11 @@ class KGSync:
         self, reading: Reading, current: CommittedVersion | None, phases: Phases, cost: Cost
     ) -> Trained:
         """Train from scratch, update, or leave alone, as the change asks for."""
+        use_threads(self.settings.run.threads)
         from kgsync.training.offline import train_offline
         from kgsync.training.online import refresh
         from kgsync.training.starts import carry_over
-        from kgsync.training.threads import use_threads
 
-        use_threads(self.settings.run.threads)
         problem = self._problem(reading)
         before = None
         if current is None:
@@ -315,10 +315,9 @@ class KGSync:
     def _adopted(
         self, reading: Reading, vectors: dict[str, tuple[list[str], Any]], file: str
     ) -> Trained:
-        from kgsync.training.adoption import adopt_vectors
-        from kgsync.training.threads import use_threads
-
         use_threads(self.settings.run.threads)
+        from kgsync.training.adoption import adopt_vectors
+
         problem = self._problem(reading)
         model, without = adopt_vectors(problem, reading.fetched.terms, vectors, file)
         quality = problem.test(model)

@@ -98,6 +98,8 @@ class VectorView:
         _, answers = self._known.answers(side, np.array([row]), np.array([relation_row]))
         known = np.zeros(len(scores), bool)
         known[answers] = True
+        if not known[row]:
+            scores[row] = -np.inf  # that a thing is related to itself is rarely what is asked
         if new_only:
             scores[known] = -np.inf
         best = _largest(scores, min(k, len(scores)))

@@ -1,0 +1,5 @@
+"""`python -m kgsync`."""
+
+from kgsync.cli import main
+
+main()

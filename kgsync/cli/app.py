@@ -1,0 +1,273 @@
+"""The commands of `kgsync`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgsync import __version__
+from kgsync.cli.output import output
+
+if TYPE_CHECKING:
+    from kgsync.report import StepReport
+    from kgsync.sync import KGSync
+
+__all__ = ["app"]
+
+_EXIT_CODES = (
+    "Exit codes: 0 done; 2 usage or settings; 3 try again later (store or state busy, "
+    "unreachable); 4 store or versions unusable; 5 state damaged or settings changed; "
+    "6 a step would remove too much; 7 unknown IRI; 1 anything else."
+)
+
+app = typer.Typer(
+    name="kgsync",
+    help="Keep knowledge-graph embeddings in step with a live RDF store.",
+    epilog=_EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[Path, typer.Option("--config", "-c", help="The settings file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Count = Annotated[int, typer.Option("-k", min=1, help="How many to show.")]
+LargeRemoval = Annotated[
+    bool, typer.Option("--allow-large-removal", help="Go on even if much of the graph vanishes.")
+]
+_CONFIG = Path("kgsync.toml")
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        output.text(f"kgsync {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def init(
+    store: Annotated[str, typer.Argument(help="Path of an Oxigraph directory, or a URL.")],
+    graphs: Annotated[
+        str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="The scoring model.")] = "transe",
+    dimension: Annotated[int | None, typer.Option(help="Length of the vectors.")] = None,
+    adopt: Annotated[
+        Path | None, typer.Option("--from", help="Adopt these vectors as the first version.")
+    ] = None,
+    config: Config = _CONFIG,
+    force: Annotated[bool, typer.Option(help="Overwrite an existing settings file.")] = False,
+    json: Json = False,
+) -> None:
+    """Look at a store and write a commented settings file for it."""
+    output.json = json
+    from kgsync.cli.init import write_config
+
+    answer = write_config(config, store, graphs, model, dimension, adopt, force=force)
+    output.text(f"wrote {config}: {answer['found']}")
+    report = None
+    if adopt is not None:
+        with _sync(config) as sync:
+            report = sync.adopt(adopt)
+        _show(report)
+    output.data({**answer, "report": report.to_json() if report else None})
+    output.text("next: kgsync plan, then kgsync step")
+
+
+@app.command()
+def plan(config: Config = _CONFIG, json: Json = False) -> None:
+    """Show what the next step would do; nothing is touched."""
+    output.json = json
+    from kgsync.report import named_counts
+
+    with _sync(config) as sync:
+        found = sync.plan()
+    output.data(found.to_json())
+    if found.graph_version is None:
+        output.text("nothing to do: the embeddings are up to date")
+    else:
+        output.text(f"next: {found.graph_version} ({found.behind} to do, ordered by {found.order})")
+        assert found.change is not None
+        rows = [(what, f"+{a:,}", f"-{d:,}") for what, a, d in found.change.rows()]
+        output.table(["", "added", "deleted"], rows)
+        output.text(f"found by {found.way}: {found.reason}")
+        if found.removed_share:
+            output.text(f"removes {found.removed_share:.1%} of the current edges")
+        if any(found.skipped.values()):
+            output.text(f"not embedded: {named_counts(found.skipped)}")
+    if found.pending:
+        output.text(f"not issued yet: {', '.join(found.pending)}")
+
+
+@app.command()
+def step(
+    config: Config = _CONFIG,
+    all_: Annotated[bool, typer.Option("--all", help="Step until there is nothing new.")] = False,
+    allow_large_removal: LargeRemoval = False,
+    json: Json = False,
+) -> None:
+    """Take the next graph version: update the vectors, publish and commit them."""
+    output.json = json
+    with _sync(config) as sync:
+        if all_:
+            reports = sync.catch_up(allow_large_removal=allow_large_removal)
+        else:
+            reports = [sync.step(allow_large_removal=allow_large_removal)]
+    output.data([r.to_json() for r in reports] if all_ else reports[0].to_json())
+    for report in reports:
+        _show(report)
+    if not reports:
+        output.text("nothing new: the embeddings are up to date")
+
+
+@app.command()
+def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
+    """Train from scratch on the newest graph version, under the settings as they are now."""
+    output.json = json
+    with _sync(config) as sync:
+        report = sync.rebuild()
+    output.data(report.to_json())
+    _show(report)
+
+
+@app.command()
+def status(config: Config = _CONFIG, json: Json = False) -> None:
+    """Show where the embeddings stand, and their history."""
+    output.json = json
+    with _sync(config) as sync:
+        found, history = sync.status(), sync.history()
+    output.data({**found.to_json(), "history": [report.to_json() for report in history]})
+    if found.version is None:
+        output.text(f"no embeddings in {found.state} yet; run kgsync step")
+        return
+    assert found.model is not None
+    output.text(f"version {found.version} of {found.graph_version}, committed {found.created}")
+    output.text(f"{found.model['name']}, dimension {found.model['dimension']}")
+    output.text(f"state {found.state}, files kept for versions {_join(found.retained)}")
+    show_history(history)
+
+
+@app.command()
+def neighbors(
+    iri: Annotated[str, typer.Argument(help="IRI of an entity.")],
+    k: Count = 10,
+    config: Config = _CONFIG,
+    json: Json = False,
+) -> None:
+    """Show the entities whose vectors are nearest to one's."""
+    output.json = json
+    with _sync(config) as sync:
+        found = sync.neighbors(iri, k)
+    output.data([asdict(neighbor) for neighbor in found])
+    output.table(["entity", "cosine"], [(n.iri, f"{n.similarity:.3f}") for n in found])
+
+
+@app.command()
+def predict(
+    relation: Annotated[str, typer.Option(help="IRI of the relation.")],
+    head: Annotated[str | None, typer.Option(help="IRI of the head, to predict tails.")] = None,
+    tail: Annotated[str | None, typer.Option(help="IRI of the tail, to predict heads.")] = None,
+    k: Count = 10,
+    new_only: Annotated[bool, typer.Option(help="Leave out what the graph has already.")] = False,
+    config: Config = _CONFIG,
+    json: Json = False,
+) -> None:
+    """Show the most plausible entities for the missing side of a triple."""
+    output.json = json
+    with _sync(config) as sync:
+        found = sync.predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
+    output.data([asdict(prediction) for prediction in found])
+    rows = [(p.iri, f"{p.score:.3f}", "in the graph" if p.known else "new") for p in found]
+    output.table(["entity", "score", ""], rows)
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(help="Where to build it; must be new or a demo.")
+    ] = Path("kgsync-demo"),
+    json: Json = False,
+) -> None:
+    """Build an evolving graph in an embedded store, sync all its versions, show what happened."""
+    output.json = json
+    from kgsync.cli.demo import run_demo
+
+    with output.listening() as listener:
+        run_demo(folder, listener)
+
+
+@contextmanager
+def _sync(config: Path) -> Iterator[KGSync]:
+    from kgsync.sync import KGSync
+
+    with output.listening() as listener:
+        yield KGSync.from_config(config, listener)
+
+
+def _show(report: StepReport) -> None:
+    """A report for people."""
+    if not report.changed:
+        output.text(f"nothing new: version {report.version} is up to date")
+        return
+    output.heading(f"version {report.version}: {report.action} from {report.graph_version}")
+    assert report.change is not None
+    rows = [(what, f"+{a:,}", f"-{d:,}") for what, a, d in report.change.rows()]
+    output.table(["", "added", "deleted"], rows)
+    for line in report.summary():
+        output.text(line)
+    output.text(f"files: {report.files}")
+
+
+def show_history(history: list[StepReport]) -> None:
+    """One row a version: what changed, how good it was before and after, how long it took."""
+    rows = []
+    for report in history:
+        assert report.change is not None
+        change = report.change
+        rows.append(
+            (
+                str(report.version),
+                _tail(report.graph_version),
+                report.action,
+                f"+{sum(change.added_triples):,} -{sum(change.deleted_triples):,}",
+                f"+{change.added_entities:,} -{change.deleted_entities:,}",
+                f"+{change.added_relations} -{change.deleted_relations}",
+                _mrr(report.quality_before),
+                _mrr(report.quality),
+                f"{report.quality['hits@10']:.3f}" if report.quality else "-",
+                f"{sum(report.seconds.values()):.1f}",
+            )
+        )
+    columns = [
+        "version",
+        "graph",
+        "action",
+        "triples",
+        "entities",
+        "relations",
+        "MRR before",
+        "after",
+        "Hits@10",
+        "seconds",
+    ]
+    output.table(columns, rows)
+
+
+def _mrr(quality: dict[str, Any] | None) -> str:
+    return f"{quality['mrr']:.3f}" if quality else "-"
+
+
+def _tail(name: str | None) -> str:
+    return (name or "").rstrip("/#").rpartition("/")[2]
+
+
+def _join(numbers: tuple[int, ...]) -> str:
+    return ", ".join(str(number) for number in numbers)

@@ -1,0 +1,128 @@
+"""`kgsync demo`: an evolving graph in an embedded store, synced version by version."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from kgsync.cli.app import show_history
+from kgsync.cli.demo_graph import BASE, HEROINE, DemoWorld
+from kgsync.cli.output import output
+from kgsync.errors import ConfigError
+from kgsync.listener import Listener
+from kgsync.sync import KGSync
+from kgsync.vectors import Neighbor
+
+__all__ = ["build_store", "run_demo"]
+
+VERSIONS = 6
+GRAPHS = f"{BASE}kg/{{version}}"
+_MARK = ".kgsync-demo"
+
+_CONFIG = f"""\
+# The demo's settings: a small graph needs fewer batches and a higher rate than the defaults.
+[source]
+store = "graph.oxigraph"
+graphs = "{GRAPHS}"
+
+[state]
+path = "state"
+keep = {VERSIONS}
+
+[model]
+name = "transe"
+dimension = 50
+norm = "l2"
+
+[training]
+epochs = 150
+batches = 20
+learning_rate = 0.01
+
+[update]
+change_epochs = 5
+general_epochs = 45
+general_learning_rate = 0.004
+change_learning_rate = 0.002
+"""
+
+
+def run_demo(folder: Path, listener: Listener) -> None:
+    """Build the graph, sync all its versions and show what happened."""
+    _clear(folder)
+    (folder / "kgsync.toml").write_text(_CONFIG, encoding="utf-8")
+    output.heading(f"Building {VERSIONS} versions of an invented world in {folder}/graph.oxigraph")
+    world = build_store(folder / "graph.oxigraph")
+    sync = KGSync.from_config(folder / "kgsync.toml", listener)
+    output.heading("Syncing: the first version is trained from scratch, the others are updates")
+    reports = [sync.step()]
+    first = sync.neighbors(HEROINE, 5)
+    reports += sync.catch_up()
+    last = sync.neighbors(HEROINE, 5)
+    show_history(reports)
+    output.heading("Mara Ilves, a poet, moved abroad and became a composer in version 4")
+    rows = [(_short(a, world), _short(b, world)) for a, b in zip(first, last, strict=True)]
+    output.table(["nearest in version 1", f"nearest in version {VERSIONS}"], rows)
+    output.heading("What else she may have: predicted, not in the graph")
+    relation = f"{BASE}ontology/influencedBy"
+    predicted = sync.predict(head=HEROINE, relation=relation, k=3, new_only=True)
+    for prediction in predicted:
+        output.text(f"  influencedBy {_local(prediction.iri)} (score {prediction.score:.2f})")
+    output.heading("Where things are")
+    output.text(f"  vectors   {reports[-1].files}  (safetensors, Parquet)")
+    output.text(f"  graph     {folder / 'graph.oxigraph'}  (with the metadata of every version)")
+    output.text(f"  settings  {folder / 'kgsync.toml'}")
+    output.heading("Try next")
+    config = f"-c {folder / 'kgsync.toml'}"
+    output.text(f"  kgsync status {config}")
+    output.text(f"  kgsync neighbors {config} {BASE}city/Alby")
+    output.text(
+        f"  kgsync predict {config} --tail {BASE}genre/opera --relation {BASE}ontology/knownFor"
+    )
+    output.data(
+        {
+            "reports": [report.to_json() for report in reports],
+            "neighbors_before": [n.iri for n in first],
+            "neighbors_after": [n.iri for n in last],
+        }
+    )
+
+
+def build_store(path: Path, versions: int = VERSIONS, people: int = 1500) -> DemoWorld:
+    """Write the versions of a world, with their catalogue, into a new Oxigraph directory."""
+    world = DemoWorld(people=people)
+    store = ox.Store(str(path))
+    for number in range(1, versions + 1):
+        if number > 1:
+            world.pass_a_year()
+        graph = GRAPHS.format(version=number)
+        lines = [f"<{s}> <{p}> <{o}> <{graph}> .\n" for s, p, o in world.facts()]
+        name = "http://www.w3.org/2000/01/rdf-schema#label"
+        lines += [f'<{iri}> <{name}> "{label}" <{graph}> .\n' for iri, label in world.labels()]
+        issued = f'"20{number + 20}-01-01"^^<http://www.w3.org/2001/XMLSchema#date>'
+        lines.append(f"<{graph}> <http://purl.org/dc/terms/issued> {issued} .\n")
+        store.bulk_load("".join(lines).encode(), format=ox.RdfFormat.N_QUADS)
+    store.flush()
+    return world
+
+
+def _clear(folder: Path) -> None:
+    """Make the folder empty, but only if nothing of the user's is in it."""
+    if folder.exists() and not (folder / _MARK).exists() and any(folder.iterdir()):
+        raise ConfigError(f"{folder} holds other files; name a new folder for the demo")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+        (folder / _MARK).touch()
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {folder}: {error.strerror}") from None
+
+
+def _short(neighbor: Neighbor, world: DemoWorld) -> str:
+    return f"{_local(neighbor.iri)} ({world.describe(neighbor.iri)})"
+
+
+def _local(iri: str) -> str:
+    return iri.removeprefix(BASE)

@@ -1,0 +1,133 @@
+"""`kgsync init`: look at a store, write a commented settings file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kgsync.config import ModelSettings, Settings, SourceSettings
+from kgsync.errors import ConfigError
+from kgsync.publish.target import opened
+from kgsync.reading import versions_of
+
+__all__ = ["TEMPLATE", "write_config"]
+
+TEMPLATE = """\
+# Settings of kgsync. Commented lines show the defaults; paths are relative to this file.
+
+[source]
+store = {store}
+{graphs}
+# catalog = "http://example.org/catalog"   # named graph of the version metadata; else the default
+# scope = "scope.rq"           # a query that selects ?s ?p ?o from GRAPH $graph: what to embed
+# start = "oldest"             # first version: "oldest", "latest", or a graph IRI
+# max_removed = 0.2            # stop if a version would remove more than this share of the edges
+
+[state]
+# path = ".kgsync/name"        # everything kgsync knows; one folder a version
+# keep = 3                     # versions whose files are kept
+
+[filter]
+# include = []                 # predicates to embed; empty: all
+# exclude = []                 # predicates to leave out
+# min_degree = 1               # leave out entities and relations in fewer edges
+
+[split]
+# validation = 0.05            # share of edges that decide when to stop; 0 for both: train on all
+# test = 0.05                  # share of edges that the reported quality is measured on
+# key = "kgsync"               # another key, another split
+
+[model]
+name = {model}
+dimension = {dimension}
+# norm = "l1"                  # distance of the translational models: "l1" or "l2"
+# margin = 1.0
+# l2_penalty = 0.02            # semantic matching models
+
+[training]                     # from scratch
+# epochs = 1000
+# batches = 100                # batches an epoch
+# learning_rate = 0.001        # default 0.001 (transe), 0.1 (distmult)
+# validate_every = 10          # epochs; 0: never
+# patience = 10                # validations without a gain before it stops
+
+[update]                       # to a new version
+# start_vectors = "average"    # of new entities and relations: "average" or "random"
+# change_epochs = 20           # epochs on what was added and deleted
+# general_epochs = 180         # epochs on all training edges
+# change_learning_rate = 0.0001    # default: half of the next
+# general_learning_rate = 0.0002   # default: a fifth of training.learning_rate's default
+# skip_new_elements = false
+# validate_every = 10
+# patience = 10
+
+[evaluation]
+# validation_sample = 1000     # rank so many validation edges, always the same
+# test_sample = 2000
+# memory_mb = 256              # bound on one block of scores
+
+[publish]
+# metadata = true              # describe every version in the store
+# target = "metadata.oxigraph" # publish elsewhere than into the source
+# graph = "urn:kgsync:name"    # named graph of the metadata
+
+[run]
+# seed = 0
+# threads = 1                  # 0: all; with 1 the same input and seed give the same vectors
+"""
+
+
+def write_config(
+    path: Path,
+    store: str,
+    graphs: str | None,
+    model: str,
+    dimension: int | None,
+    adopt: Path | None,
+    *,
+    force: bool,
+) -> dict[str, Any]:
+    """Write the settings file, once the store has shown that it has versions.
+
+    Raises:
+        ConfigError: The file is there already, or the answers are impossible.
+        KgsyncError: The store cannot be read so.
+    """
+    if path.exists() and not force:
+        raise ConfigError(f"{path} is there already; use --force to overwrite it")
+    if dimension is None:
+        dimension = _dimension_of(adopt) if adopt else ModelSettings().dimension
+    source = SourceSettings(store=store, graphs=graphs)
+    settings = Settings(source=source, model=ModelSettings(model, dimension))
+    with opened(store) as opened_store:
+        versions = versions_of(opened_store, settings)
+    if versions.order == "live":
+        found = f"one live graph, {versions.versions[0].graph or 'the default graph'}"
+    else:
+        found = f"{len(versions.versions)} graph versions, ordered by {versions.order}"
+    shown = f"graphs = {json.dumps(graphs)}" if graphs else '# graphs = "http://.../{version}"'
+    # A path typed at the prompt is relative to the prompt, one in the file to the file.
+    place = store if "://" in store else _relative(Path(store), path.parent)
+    text = TEMPLATE.format(
+        store=json.dumps(place), graphs=shown, model=json.dumps(model), dimension=dimension
+    )
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    return {"config": str(path), "found": found, "order": versions.order}
+
+
+def _dimension_of(file: Path) -> int:
+    from kgsync.publish.sidecar import load_vectors
+
+    return int(load_vectors(file)["entity"][1].shape[1])
+
+
+def _relative(target: Path, folder: Path) -> str:
+    target = target.resolve()
+    try:
+        return str(target.relative_to(folder.resolve()))
+    except ValueError:
+        return str(target)

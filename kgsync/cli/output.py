@@ -1,0 +1,116 @@
+"""What the command line prints: tables for people, JSON for scripts; progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from kgsync.errors import KgsyncError
+from kgsync.listener import Listener
+
+__all__ = ["Output", "output"]
+
+
+class Output:
+    """Standard output and standard error of one command."""
+
+    def __init__(self) -> None:
+        """Write for people until told otherwise."""
+        self.json = False
+        self._out = Console(highlight=False, soft_wrap=True)
+        if not self._out.is_terminal:
+            self._out.width = 120  # tables in files and pipes need not fit a screen
+        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def text(self, text: str = "") -> None:
+        """A line for people; nothing in JSON mode."""
+        if not self.json:
+            self._out.print(text, markup=False)
+
+    def heading(self, text: str) -> None:
+        """A heading for people."""
+        if not self.json:
+            self._out.print(f"\n{text}", style="bold", markup=False)
+
+    def data(self, value: Any) -> None:
+        """The one JSON document of a command; nothing for people."""
+        if self.json:
+            self._out.out(json.dumps(value, indent=2, ensure_ascii=False))
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A table for people; all but the first column are right-aligned."""
+        if self.json:
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for position, column in enumerate(columns):
+            table.add_column(column, justify="right" if position else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        self._out.print(table)
+
+    def error(self, error: KgsyncError) -> None:
+        """An error: one sentence on standard error, and a document in JSON mode."""
+        self.data({"error": type(error).__name__, "message": str(error)})
+        self._err.print(f"kgsync: {error}", style="red", markup=False)
+
+    @contextmanager
+    def listening(self) -> Iterator[Listener]:
+        """Progress of a long command: bars on a terminal, plain lines elsewhere."""
+        if not self._err.is_terminal:
+            yield _Lines(self._err)
+            return
+        columns = (
+            TextColumn("{task.description:14}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._err, transient=True) as progress:
+            yield _Bars(progress)
+
+
+class _Bars:
+    """Progress bars, one a phase that reports progress."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, Any] = {}
+
+    def phase(self, name: str) -> None:
+        self._progress.console.print(f"{name} ...", style="dim")
+        for task in self._tasks.values():
+            self._progress.remove_task(task)
+        self._tasks.clear()
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        if name not in self._tasks:
+            self._tasks[name] = self._progress.add_task(name, total=total)
+        self._progress.update(self._tasks[name], completed=done, total=total)
+
+
+class _Lines:
+    """A plain line a phase, and one every few seconds inside a long one."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = time.monotonic()
+
+    def phase(self, name: str) -> None:
+        self._console.out(f"{name} ...")
+        self._last = time.monotonic()
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        if time.monotonic() - self._last > 5:
+            self._console.out(f"{name} {done}/{total}")
+            self._last = time.monotonic()
+
+
+output = Output()
+"""The output of this process."""
