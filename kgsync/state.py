@@ -99,8 +99,8 @@ class State:
 
     @property
     def exists(self) -> bool:
-        """Whether the directory holds a state."""
-        return (self.path / "state.json").is_file()
+        """Whether the directory holds a state, be it a damaged one."""
+        return any((self.path / name).exists() for name in ("state.json", "CURRENT"))
 
     @cached_property
     def uuid(self) -> str:
@@ -119,6 +119,7 @@ class State:
             return
         with self._writing("the state"):
             self.path.mkdir(parents=True, exist_ok=True)
+            self._point(None, 0)
             identity = {"format": FORMAT, "uuid": str(uuid.uuid4())}
             write_file(self.path / "state.json", json.dumps(identity))
 
@@ -149,13 +150,12 @@ class State:
 
     def current(self) -> VersionFolder | None:
         """The committed version, or None before the first."""
-        pointer = self._pointer()
-        return None if pointer is None else self.version(pointer["version"])
+        number = self._pointer()["version"]
+        return None if number is None else self.version(number)
 
     def next_number(self) -> int:
         """The number of the next version; numbers never repeat."""
-        pointer = self._pointer()
-        return 1 if pointer is None else int(pointer["highest"]) + 1
+        return int(self._pointer()["highest"]) + 1
 
     def version(self, number: int) -> VersionFolder:
         """One committed version.
@@ -178,10 +178,8 @@ class State:
 
     def versions(self) -> list[VersionFolder]:
         """All committed versions, oldest first, also those without files."""
-        pointer = self._pointer()
-        if pointer is None:
-            return []
-        return [self.version(number) for number in self._numbers() if number <= pointer["highest"]]
+        highest = self._pointer()["highest"]
+        return [self.version(number) for number in self._numbers() if number <= highest]
 
     @contextmanager
     def drafting(self, number: int) -> Iterator[Path]:
@@ -218,12 +216,9 @@ class State:
 
     def commit(self, number: int) -> None:
         """Make a sealed version the current one. This one rename is the commit."""
-        pointer = self._pointer() or {"highest": 0}
-        highest = max(number, int(pointer["highest"]))
+        highest = max(number, int(self._pointer()["highest"]))
         with self._writing("CURRENT"):
-            write_file(
-                self.path / "CURRENT", json.dumps({"version": number, "highest": highest}) + "\n"
-            )
+            self._point(number, highest)
 
     def retain(self, keep: int) -> list[int]:
         """Remove the files of all but the last versions; returns the numbers that lost theirs."""
@@ -237,9 +232,12 @@ class State:
                     shutil.rmtree(child, ignore_errors=True)
         return [folder.manifest.version for folder in dropped]
 
-    def _pointer(self) -> dict[str, Any] | None:
-        path = self.path / "CURRENT"
-        return self._read_json(path) if path.is_file() else None
+    def _pointer(self) -> dict[str, Any]:
+        return self._read_json(self.path / "CURRENT")
+
+    def _point(self, version: int | None, highest: int) -> None:
+        text = json.dumps({"version": version, "highest": highest})
+        write_file(self.path / "CURRENT", text + "\n")
 
     def _numbers(self) -> list[int]:
         return sorted(int(p.name) for p in self.path.iterdir() if _FOLDER.fullmatch(p.name))

@@ -1,0 +1,211 @@
+"""The command line as a user or a script meets it: a real process, real files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kgsync.cli.demo import build_store
+from kgsync.config import Settings, load_settings
+from tests.worlds import GRAPHS, disk_store, iri
+
+QUICK = """
+[source]
+store = "kg"
+graphs = "{graphs}"
+max_removed = 1.0
+[model]
+name = "transe"
+dimension = 8
+[training]
+epochs = 10
+batches = 4
+[update]
+change_epochs = 1
+general_epochs = 4
+"""
+
+
+def kgsync(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "kgsync", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a store of two versions and a settings file."""
+    disk_store(tmp_path / "kg", ["1", "2"])
+    (tmp_path / "kgsync.toml").write_text(QUICK.format(graphs=GRAPHS))
+    return tmp_path
+
+
+def test_a_whole_session_from_init_to_predict(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1", "2"])
+    done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--dimension", "8")
+    assert done.returncode == 0, done.stderr
+    assert "2 graph versions, ordered by name" in done.stdout
+    plan = kgsync(tmp_path, "plan", "--json")
+    assert json.loads(plan.stdout)["graph_version"] == GRAPHS.format(version="1")
+    config = (tmp_path / "kgsync.toml").read_text()
+    config = config.replace("# epochs = 1000", "epochs = 10").replace(
+        "# batches = 100", "batches = 4"
+    )
+    config = config.replace("# max_removed = 0.2", "max_removed = 1")
+    config = config.replace("# general_epochs = 180", "general_epochs = 5")
+    (tmp_path / "kgsync.toml").write_text(config)
+    done = kgsync(tmp_path, "step", "--all")
+    assert done.returncode == 0, done.stderr
+    assert "version 2: updated" in done.stdout
+    status = json.loads(kgsync(tmp_path, "status", "--json").stdout)
+    assert status["version"] == 2
+    assert [report["version"] for report in status["history"]] == [1, 2]
+    assert (tmp_path / ".kgsync" / "kg" / "CURRENT").is_file()
+    near = json.loads(kgsync(tmp_path, "neighbors", iri("e3"), "-k", "4", "--json").stdout)
+    assert len(near) == 4
+    arguments = ("--head", iri("e3"), "--relation", iri("next"), "--json")
+    assert len(json.loads(kgsync(tmp_path, "predict", *arguments).stdout)) == 10
+    again = kgsync(tmp_path, "step")
+    assert again.returncode == 0
+    assert "nothing new" in again.stdout
+
+
+def test_init_from_adopts_vectors(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1"])
+    rows = {
+        "iri": [iri(f"e{i}") for i in range(40)] + [iri("next"), iri("skip"), iri("back")],
+        "kind": ["entity"] * 40 + ["relation"] * 3,
+        "vector": [[float(i), 1.0, -2.5] for i in range(43)],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
+    done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--from", "mine.parquet", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["report"]["action"] == "adopted"
+    assert load_settings(tmp_path / "kgsync.toml").model.dimension == 3
+    near = json.loads(kgsync(tmp_path, "neighbors", iri("e3"), "--json").stdout)
+    assert near[0]["iri"] == iri("e4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["step", "-c", "none.toml"], 2, "kgsync init"),
+        (["neighbors", "http://example.org/e100"], 5, "kgsync step"),
+        (["init", "nowhere", "--force"], 4, "no Oxigraph store at nowhere"),
+        (["init", "kg", "--force", "--model", "transx"], 2, "known models"),
+        (["init", "kg", "--force", "--graphs", "http://other/{version}"], 4, "matches"),
+        (["init", "kg"], 2, "--force"),
+        (["predict", "--relation", "http://example.org/next"], 5, "kgsync step"),
+        (["init", "kg", "--force", "--from", "none.parquet"], 2, "no file none.parquet"),
+        (["init", "http://localhost/sparql", "--force"], 2, "no adapter for 'http'"),
+    ],
+)
+def test_a_user_error_is_one_sentence_and_an_exit_code(
+    project: Path, arguments: list[str], code: int, message: str
+) -> None:
+    done = kgsync(project, *arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("kgsync: ")]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[model]\nnmae = 'transe'", "did you mean 'name'"),
+        ("[modle]\nname = 'transe'", "did you mean 'model'"),
+        ("[model]\nname = 'transx'", "known models: distmult, transe"),
+        ("[model]\ndimension = 'ten'", "must be of type int"),
+        ("[model]\nnorm = 'l3'", "one of l1, l2"),
+        ("[split]\ntest = 1.5", "no training edges"),
+        ("[filter]\ninclude = 'one'", "list of texts"),
+        ("model = 3", "table of keys"),
+        ("[run]\nthreads = true", "must be of type int"),
+        ("not toml", "not valid TOML"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "kgsync.toml").write_text(line)
+    done = kgsync(tmp_path, "plan")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_in_json_mode_is_a_document_too(project: Path) -> None:
+    done = kgsync(project, "neighbors", iri("e1"), "--json")
+    assert json.loads(done.stdout)["error"] == "StateError"
+
+
+def test_unknown_iri_has_its_own_exit_code_and_suggestion(project: Path) -> None:
+    assert kgsync(project, "step").returncode == 0
+    done = kgsync(project, "neighbors", iri("e311"))
+    assert done.returncode == 7
+    assert iri("e31") in done.stderr
+
+
+def test_help_needs_no_torch() -> None:
+    code = (
+        "import sys; from kgsync.cli.app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "loaded = {'torch', 'pyoxigraph', 'rdflib', 'pyarrow'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1"])
+    assert kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS).returncode == 0
+    text = (tmp_path / "kgsync.toml").read_text()
+    # Where the default depends on the model, the file shows that of transe.
+    examples = ("catalog", "scope", "path", "target", "graph", "learning_rate")
+    lines = []
+    for line in text.splitlines():
+        bare = line.removeprefix("# ")
+        shown = bare.split(" = ")[0]
+        is_example = shown in examples or shown.endswith("_learning_rate")
+        lines.append(line if is_example or " = " not in bare else bare)
+    (tmp_path / "kgsync.toml").write_text("\n".join(lines))
+    settings = load_settings(tmp_path / "kgsync.toml")
+    defaults = Settings()
+    for section in vars(defaults):
+        for key, value in vars(getattr(defaults, section)).items():
+            assert f"{key} = " in text, f"{section}.{key} is not in the template"
+            if (section, key) not in (("source", "store"), ("source", "graphs")):
+                assert getattr(getattr(settings, section), key) == value, (section, key)
+
+
+def test_demo_graph_has_all_kinds_of_change_and_meaningful_structure(tmp_path: Path) -> None:
+    build_store(tmp_path / "graph.oxigraph", people=200)
+    (tmp_path / "kgsync.toml").write_text(
+        QUICK.format(graphs="http://demo.example/kg/{version}").replace('"kg"', '"graph.oxigraph"')
+    )
+    done = kgsync(tmp_path, "step", "--all", "--json")
+    assert done.returncode == 0, done.stderr
+    changes = [report["change"] for report in json.loads(done.stdout)]
+    assert len(changes) == 6
+    for kind in ("entities", "relations"):
+        for sign in ("added", "deleted"):
+            assert any(change[f"{sign}_{kind}"] for change in changes[1:]), (sign, kind)
+
+
+def test_demo_refuses_a_folder_with_other_files(project: Path) -> None:
+    done = kgsync(project, "demo", str(project))
+    assert done.returncode == 2
+    assert (project / "kgsync.toml").is_file()
