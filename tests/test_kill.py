@@ -67,7 +67,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
 def head_in_store(path: Path) -> list[str]:
     store = ox.Store(str(path))
     rows = store.query(queries.load("current_version").bind())
-    return [row["version"].value for row in rows]  # type: ignore[union-attr, index]
+    return [row["version"].value for row in rows]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("phase", PHASES)

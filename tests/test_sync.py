@@ -221,15 +221,15 @@ def test_published_metadata_is_never_read_back_through_a_union(tmp_path: Path) -
 
 def test_metadata_describes_every_version_and_its_head(sync: KGSync, store: ox.Store) -> None:
     reports = sync.catch_up()
-    current = list(store.query(queries.load("current_version").bind()))  # type: ignore[arg-type]
-    assert [row["version"].value for row in current] == ["4"]  # type: ignore[index]
-    history = list(store.query(queries.load("version_history").bind()))  # type: ignore[arg-type]
-    assert [row["version"].value for row in history] == ["1", "2", "3", "4"]  # type: ignore[index]
+    current = list(store.query(queries.load("current_version").bind()))
+    assert [row["version"].value for row in current] == ["4"]
+    history = list(store.query(queries.load("version_history").bind()))
+    assert [row["version"].value for row in history] == ["1", "2", "3", "4"]
     for row, report in zip(history, reports, strict=True):
-        assert row["source"].value == report.graph_version  # type: ignore[index]
-        assert int(row["entities"].value) == report.entities  # type: ignore[index]
+        assert row["source"].value == report.graph_version
+        assert int(row["entities"].value) == report.entities
         assert report.quality is not None
-        assert float(row["mrr"].value) == pytest.approx(report.quality["mrr"])  # type: ignore[index]
+        assert float(row["mrr"].value) == pytest.approx(report.quality["mrr"])
 
 
 def test_retention_keeps_files_of_the_last_versions_and_all_of_the_history(
@@ -371,7 +371,7 @@ def test_a_store_that_lost_the_metadata_gets_it_back_without_training(tmp_path: 
     report = sync.step()
     assert not report.changed
     rows = ox.Store(str(path)).query(queries.load("current_version").bind())
-    assert len(list(rows)) == 1  # type: ignore[arg-type]
+    assert len(list(rows)) == 1
 
 
 def test_same_seed_same_vectors_other_seed_others(store: ox.Store, tmp_path: Path) -> None:
