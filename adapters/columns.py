@@ -52,9 +52,8 @@ class TsvSink:
         end = self._buffer.rfind(b"\n") + 1
         start = 0 if self._head_seen else self._buffer.find(b"\n") + 1
         self._head_seen = self._head_seen or start > 0
-        if end <= start:
-            return
-        self._receive(_parse(bytes(self._buffer[start:end])))
+        if end > start:
+            self._receive(_parse(bytes(self._buffer[start:end])))
         del self._buffer[:end]
 
 

@@ -21,7 +21,11 @@ class OxigraphStore:
     """Reads and writes one embedded store; see `kgsync.graph.port` for the contract."""
 
     capabilities = StoreCapabilities(
-        writable=True, named_graphs=True, difference=True, concurrent_reads=True
+        writable=True,
+        named_graphs=True,
+        difference=True,
+        complete_answers=True,
+        concurrent_reads=True,
     )
 
     def __init__(self, store: ox.Store, label: str, *, owned: bool) -> None:
@@ -62,9 +66,14 @@ class OxigraphStore:
             ) from error
 
     def graphs(self) -> list[str]:
-        """IRIs of the named graphs."""
+        """IRIs of the named graphs that hold triples."""
         with self._errors() as store:
-            named = [g.value for g in store.named_graphs() if isinstance(g, ox.NamedNode)]
+            named = [
+                g.value
+                for g in store.named_graphs()
+                if isinstance(g, ox.NamedNode)
+                and next(store.quads_for_pattern(None, None, None, g), None) is not None
+            ]
         return sorted(named)
 
     def select(self, query: str) -> list[tuple[Term | None, ...]]:
@@ -80,14 +89,21 @@ class OxigraphStore:
 
     def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
         """Push the triples of a source."""
-        self._push(
-            queries.load("_triples").bind(where=source.pattern(union=False)), receive, careful
-        )
+        query = queries.load("_triples").bind(where=source.pattern(union=False))
+        self._push(query, receive, careful=careful)
 
     def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
         """Push the triples of a source that the base lacks."""
         where, minus = source.pattern(union=False), base.pattern(union=False)
-        self._push(queries.load("_difference").bind(where=where, base=minus), receive, False)
+        # Differences are small, so they can take the way that no IRI can upset.
+        self._push(queries.load("_difference").bind(where=where, base=minus), receive, careful=True)
+
+    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
+        """Number of triples of a source that the base lacks."""
+        where, minus = source.pattern(union=False), base.pattern(union=False)
+        query = queries.load("_count_difference").bind(where=where, base=minus)
+        with self._errors() as store:
+            return int(next(iter(_solutions(store, query)))[0].value)
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph."""
@@ -107,18 +123,21 @@ class OxigraphStore:
         if self._owned:
             self._store = None
 
-    def _push(self, query: str, receive: Receive, careful: bool) -> None:
+    def _push(self, query: str, receive: Receive, *, careful: bool) -> None:
         with self._errors() as store:
-            if careful:
-                # A raw tab or line break inside an IRI breaks TSV; term objects are immune.
-                rows = ((str(s), str(p), str(o)) for s, p, o in _solutions(store, query))
-                push_rows(rows, receive)
-                return
-            # isIRI() in the query would decode every term a second time: twice the time, measured.
-            sink = TsvSink(receive)
-            results: Any = store.query(query)
-            results.serialize(sink, format=ox.QueryResultsFormat.TSV)
-            sink.finish()
+            solutions: Any = store.query(query)
+            try:
+                if careful:
+                    # A raw tab or line break inside an IRI breaks TSV; term objects are immune.
+                    push_rows(((_text(s), _text(p), _text(o)) for s, p, o in solutions), receive)
+                    return
+                # isIRI() in the query would decode every term a second time: twice the time.
+                sink = TsvSink(receive)
+                solutions.serialize(sink, format=ox.QueryResultsFormat.TSV)
+                sink.finish()
+            finally:
+                # A traceback would carry them to another thread, where they cannot be freed.
+                del solutions
 
     @contextmanager
     def _errors(self) -> Iterator[ox.Store]:
@@ -134,6 +153,10 @@ class OxigraphStore:
 
 def _solutions(store: ox.Store, query: str) -> Any:
     return store.query(query)
+
+
+def _text(term: Any) -> str:
+    return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
 
 
 def _term(value: Any) -> Term | None:

@@ -11,7 +11,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
-from kgsync.errors import PermanentStoreError, StoreError
+from kgsync.errors import KgsyncError, PermanentStoreError
 from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
 
 __all__ = ["RdflibStore"]
@@ -76,6 +76,10 @@ class RdflibStore:
         """Not offered: rdflib would evaluate it triple by triple in Python."""
         raise PermanentStoreError(f"{self.label} computes no difference")
 
+    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
+        """Not offered, as `scan_difference`."""
+        raise PermanentStoreError(f"{self.label} computes no difference")
+
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph."""
         with self._errors():
@@ -96,7 +100,7 @@ class RdflibStore:
         if self._dataset is None:
             return self._graph
         if source.graph is not None:
-            return self._dataset.graph(URIRef(source.graph))
+            return self._dataset.get_context(URIRef(source.graph))
         return None if self.capabilities.union_default_graph else self._dataset.default_graph
 
     def _pattern(self, source: TripleSource) -> queries.Pattern:
@@ -114,7 +118,7 @@ class RdflibStore:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except StoreError:
+        except KgsyncError:
             raise
         except Exception as error:  # rdflib and its store plug-ins share no root of errors
             raise PermanentStoreError(f"{self.label}: {error}") from error
@@ -122,10 +126,19 @@ class RdflibStore:
 
 def _text(term: Any) -> str:
     if isinstance(term, URIRef):
-        return f"<{term}>"
+        # Half a surrogate pair cannot be encoded; "?" would make it valid, a space keeps it out.
+        return f"<{term}>" if _encodable(term) else "< >"
     if isinstance(term, BNode):
         return f"_:{term}"
     return '"'  # a literal: only that it is one matters
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _term(value: Any) -> Term | None:

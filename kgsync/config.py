@@ -123,9 +123,9 @@ class UpdateSettings:
     general_epochs: int = 180
     """Epochs on all training triples (geNum)."""
     change_learning_rate: float | None = None
-    """Model default: half of the general rate (csLR)."""
+    """Half of the general rate if not set (csLR)."""
     general_learning_rate: float | None = None
-    """Model default: a fifth of the training rate (geLR)."""
+    """A fifth of the rate of training from scratch if not set (geLR)."""
     skip_new_elements: bool = False
     """Leave added triples that touch a new element out of the change epochs (csRestrict)."""
     validate_every: int = 10

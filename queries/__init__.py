@@ -25,7 +25,12 @@ _DECLARATION = re.compile(r"^#\s*\$(\w+):\s*(\w+)", re.MULTILINE)
 # What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
 _ILLEGAL_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_PROLOGUE = re.compile(r"\s*(?:(?:BASE\s+<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.IGNORECASE)
+_SPACE = r"(?:\s|#[^\n]*(?:\n|\Z))*"
+_PROLOGUE = re.compile(
+    rf"{_SPACE}(?:(?:BASE\s+<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>){_SPACE})*", re.IGNORECASE
+)
+_HEAD = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?(?:\n|\Z))+")
+_ESCAPED_U = re.compile(r"\\\\([uU])")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -138,9 +143,13 @@ def check_iri(value: str) -> str:
     return value
 
 
+def _spell_u(match: re.Match[str]) -> str:
+    return f"\\\\\\U{ord(match.group(1)):08X}"
+
+
 def _without_head(text: str) -> str:
-    lines = text.splitlines()
-    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    """The text after its leading comment lines."""
+    return _HEAD.sub("", text)
 
 
 def _render(query: str, name: str, kind: str, value: Value) -> str:
@@ -150,7 +159,7 @@ def _render(query: str, name: str, kind: str, value: Value) -> str:
         case "integer", int() if not isinstance(value, bool):
             return str(value)
         case "literal", str():
-            return f'"{value.translate(_ESCAPES)}"'
+            return f'"{_ESCAPED_U.sub(_spell_u, value.translate(_ESCAPES))}"'
         case "pattern", Pattern():
             return value.text
         case "iris", Iterable() if not isinstance(value, str | Pattern):

@@ -12,8 +12,8 @@ import numpy as np
 import pyoxigraph as ox
 import pytest
 
-from kgsync import KGSync, queries
-from tests.worlds import GRAPHS, disk_store, iri, quick_settings
+from kgsync import KGSync
+from tests.worlds import GRAPHS, answers, disk_store, iri, quick_settings
 
 PHASES = [
     "fetch",
@@ -65,9 +65,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
 
 
 def head_in_store(path: Path) -> list[str]:
-    store = ox.Store(str(path))
-    rows = store.query(queries.load("current_version").bind())
-    return [row["version"].value for row in rows]  # type: ignore[union-attr]
+    return [row["version"].value for row in answers(ox.Store(str(path)), "current_version")]
 
 
 @pytest.mark.parametrize("phase", PHASES)

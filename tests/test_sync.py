@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from kgsync import KGSync, queries
+from kgsync import KGSync
 from kgsync.config import (
     FilterSettings,
     ModelSettings,
@@ -30,7 +30,7 @@ from kgsync.errors import (
     UnknownTermError,
     VersionError,
 )
-from tests.worlds import EX, GRAPHS, disk_store, fill, iri, quads, quick_settings, versions
+from tests.worlds import EX, GRAPHS, answers, disk_store, fill, iri, quads, quick_settings, versions
 
 
 def allow_all(sync: KGSync) -> KGSync:
@@ -221,9 +221,9 @@ def test_published_metadata_is_never_read_back_through_a_union(tmp_path: Path) -
 
 def test_metadata_describes_every_version_and_its_head(sync: KGSync, store: ox.Store) -> None:
     reports = sync.catch_up()
-    current = list(store.query(queries.load("current_version").bind()))
+    current = answers(store, "current_version")
     assert [row["version"].value for row in current] == ["4"]
-    history = list(store.query(queries.load("version_history").bind()))
+    history = answers(store, "version_history")
     assert [row["version"].value for row in history] == ["1", "2", "3", "4"]
     for row, report in zip(history, reports, strict=True):
         assert row["source"].value == report.graph_version
@@ -370,8 +370,7 @@ def test_a_store_that_lost_the_metadata_gets_it_back_without_training(tmp_path: 
     del store
     report = sync.step()
     assert not report.changed
-    rows = ox.Store(str(path)).query(queries.load("current_version").bind())
-    assert len(list(rows)) == 1
+    assert len(answers(ox.Store(str(path)), "current_version")) == 1
 
 
 def test_same_seed_same_vectors_other_seed_others(store: ox.Store, tmp_path: Path) -> None:

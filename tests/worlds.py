@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 
+from kgsync import queries
 from kgsync.config import (
     ModelSettings,
     RunSettings,
@@ -69,6 +71,12 @@ def disk_store(path: Path, names: Iterable[str] | None = None) -> Path:
     """A closed on-disk store with versions in it."""
     fill(ox.Store(str(path)), names).flush()
     return path
+
+
+def answers(store: ox.Store, query: str) -> list[Any]:
+    """Rows of one of the shipped queries."""
+    rows: Any = store.query(queries.load(query).bind())
+    return list(rows)
 
 
 def quick_settings(model: str = "transe", seed: int = 0) -> Settings:

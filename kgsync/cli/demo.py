@@ -45,7 +45,6 @@ learning_rate = 0.01
 change_epochs = 5
 general_epochs = 45
 general_learning_rate = 0.004
-change_learning_rate = 0.002
 """
 
 

@@ -141,9 +141,9 @@ def _block_ranks(
     # The true score comes from the same matrix as its rivals', so equal vectors tie exactly.
     own = scores.gather(1, true[:, None])
     query, entity = (torch.from_numpy(a) for a in answers)
-    scores[query, entity] = -torch.inf
+    scores[query, entity] = torch.nan  # neither better than anything nor equal to it
     better = (scores > own).sum(1)
-    equal = (scores == own).sum(1)  # the true entity itself is filtered out
+    equal = (scores == own).sum(1)  # the true entity itself is a known answer
     return (1 + better + equal / 2).double().numpy()
 
 

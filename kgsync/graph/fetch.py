@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,12 +13,13 @@ import pyarrow.compute as pc
 
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import GraphReader, TripleBatch, TripleSource
-from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.snapshot import KeyLayout, Snapshot
 from kgsync.graph.terms import Ids, TermIndex
 
 __all__ = ["Base", "Fetched", "Skipped", "fetch"]
 
 _LITERAL, _BLANK, _INVALID, _QUOTED = -1, -2, -3, -4
+_WAITING_BYTES = 1 << 22
 _VALID_IRI = r"^<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|\\^`]*>$"
 
 
@@ -83,18 +85,23 @@ def fetch(
         except TransientStoreError as error:
             reason = f"the store's difference was of no use: {error}"
     try:
-        rows = _scan(reader, source, expected, careful=False)
+        edges, extended, skipped = _scan(reader, source, terms, expected, careful=False)
     except TransientStoreError:
-        rows = _scan(reader, source, expected, careful=True)
-    edges, extended = rows.edges(terms)
-    return Fetched(edges, extended, expected, rows.skipped(), "scan", reason or "first version")
+        edges, extended, skipped = _scan(reader, source, terms, expected, careful=True)
+    return Fetched(edges, extended, expected, skipped, "scan", reason or "first version")
 
 
-def _scan(reader: GraphReader, source: TripleSource, expected: int, *, careful: bool) -> _Rows:
+def _scan(
+    reader: GraphReader, source: TripleSource, terms: TermIndex, expected: int, *, careful: bool
+) -> tuple[Snapshot, TermIndex, Skipped]:
     rows = _Rows()
     reader.scan(source, rows.receive, careful=careful)
-    _check(reader, source, rows.total, expected)
-    return rows
+    edges, extended = rows.edges(terms)
+    skipped = rows.skipped()
+    # A row that came twice must not stand for one that did not come.
+    distinct = len(edges) + sum(vars(skipped).values())
+    _check(reader, source, distinct if rows.total == expected else rows.total, expected)
+    return edges, extended, skipped
 
 
 def _why_scan(reader: GraphReader, source: TripleSource, base: Base | None) -> str | None:
@@ -125,6 +132,10 @@ def _by_difference(
         ]
         for direction in running:
             direction.result()
+    if not reader.capabilities.complete_answers:
+        for new, old, rows in directions:
+            if rows.total != reader.count_difference(new, old):
+                raise TransientStoreError("it came incompletely")
     _check(reader, source, base.triples + added.total - deleted.total, expected)
     added_edges, extended = added.edges(terms)
     deleted_edges, _ = deleted.edges(extended)
@@ -160,65 +171,103 @@ def _check(reader: GraphReader, source: TripleSource, received: int, expected: i
 
 
 class _Rows:
-    """Collects streamed triples as id columns; only distinct terms become Python objects."""
+    """Collects streamed triples as columns of numbers; the terms never become Python objects."""
 
     def __init__(self) -> None:
         self.total = 0
-        self._entities: dict[str, int] = {}
-        self._relations: dict[str, int] = {}
+        self._waiting: list[TripleBatch] = []
+        self._entities, self._relations = _Vocabulary(), _Vocabulary()
         self._columns: list[tuple[Ids, Ids, Ids]] = []
         self._skipped = np.zeros(5, np.int64)
 
     def receive(self, batch: TripleBatch) -> None:
+        if not batch.num_rows:
+            return
         self.total += batch.num_rows
-        heads = _codes(batch.column(0), self._entities)
-        relations = _codes(batch.column(1), self._relations)
-        tails = _codes(batch.column(2), self._entities)
-        # A skipped row counts once, for its object first: that is where literals are.
-        reason = np.where(tails < 0, tails, np.where(heads < 0, heads, relations))
-        edge = reason >= 0
-        self._skipped += np.bincount(-reason[~edge], minlength=5)
-        self._columns.append((heads[edge], relations[edge], tails[edge]))
+        self._waiting.append(batch)
+        # Numbering passes over all known terms again, so as many wait until it is worth it.
+        waiting = sum(batch.nbytes for batch in self._waiting)
+        if waiting >= max(_WAITING_BYTES, self._entities.terms.nbytes):
+            self._number()
 
     def skipped(self) -> Skipped:
+        self._number()
         return Skipped(
             *(int(self._skipped[-code]) for code in (_LITERAL, _BLANK, _INVALID, _QUOTED))
         )
 
     def edges(self, terms: TermIndex) -> tuple[Snapshot, TermIndex]:
         """The edges under ids of an index that has been extended by their terms."""
+        self._number()
         none = (np.empty(0, np.int32),) * 3
         heads, relations, tails = (
             np.concatenate(c) for c in zip(none, *self._columns, strict=True)
         )
         self._columns.clear()
-        # Terms that only occur in skipped rows get no id.
-        entities, heads_tails = _used(self._entities, heads, tails)
-        predicates, (relations,) = _used(self._relations, relations)
-        terms = terms.extended(entities, predicates)
+        entities, predicates = self._entities.iris(), self._relations.iris()
+        terms = terms.extended(
+            _occurring(entities, heads, tails), _occurring(predicates, relations)
+        )
         entity_ids, relation_ids = terms.entities.ids(entities), terms.relations.ids(predicates)
-        heads, tails = (entity_ids[column] for column in heads_tails)
-        return Snapshot.of(heads, relation_ids[relations], tails), terms
+        layout = KeyLayout.for_sizes(*terms.sizes)
+        keys = layout.pack(entity_ids[heads], relation_ids[relations], entity_ids[tails])
+        del heads, relations, tails  # not to hold the graph twice
+        return Snapshot.of_keys(layout, keys), terms
+
+    def _number(self) -> None:
+        if not self._waiting:
+            return
+        columns = zip(*(batch.columns for batch in self._waiting), strict=True)
+        heads, predicates, tails = columns
+        self._waiting.clear()
+        head, tail = np.split(self._entities.numbers([*heads, *tails]), 2)
+        relation = self._relations.numbers(predicates)
+        # A skipped row counts once, for its object first: that is where literals are.
+        reason = np.where(tail < 0, tail, np.where(head < 0, head, relation))
+        edge = reason >= 0
+        self._skipped += np.bincount(-reason[~edge], minlength=5)
+        self._columns.append((head[edge], relation[edge], tail[edge]))
 
 
-def _codes(column: Any, known: dict[str, int]) -> Ids:
-    """Running numbers of a column's IRIs; a negative reason where a term is no valid IRI."""
-    terms = column.dictionary
-    codes = np.full(len(terms), _LITERAL, np.int32)
-    codes[np.asarray(pc.starts_with(terms, "_:"))] = _BLANK
-    codes[np.asarray(pc.starts_with(terms, "<"))] = _INVALID
-    codes[np.asarray(pc.starts_with(terms, "<<"))] = _QUOTED
-    valid = np.flatnonzero(np.asarray(pc.match_substring_regex(terms, _VALID_IRI)))
-    names = terms.take(pa.array(valid)).to_pylist()
-    codes[valid] = [known.setdefault(name, len(known)) for name in names]
-    rows: Ids = codes[np.asarray(column.indices)]
-    return rows
+class _Vocabulary:
+    """Numbers the valid IRIs of a stream in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self.terms = pa.array([], pa.string())
+
+    def numbers(self, columns: Sequence[Any]) -> Ids:
+        """The rows of columns, one after the other, as numbers; a reason where there is none."""
+        known = len(self.terms)
+        texts = pa.chunked_array([self.terms, *(column.dictionary for column in columns)])
+        encoded = texts.dictionary_encode().chunks[-len(columns) :]  # empty chunks are left out
+        terms = encoded[0].dictionary
+        numbers = np.arange(len(terms), dtype=np.int32)
+        valid = np.asarray(pc.match_substring_regex(terms[known:], _VALID_IRI))
+        numbers[known:] = np.where(valid, known + np.cumsum(valid) - 1, _reasons(terms[known:]))
+        self.terms = terms.filter(pa.array(numbers >= 0))
+        pairs = zip(encoded, columns, strict=True)
+        return np.concatenate([numbers[_indices(e)[_indices(c)]] for e, c in pairs])
+
+    def iris(self) -> Any:
+        """The terms by number, brackets off."""
+        return pc.utf8_slice_codeunits(self.terms, 1, -1)
 
 
-def _used(known: dict[str, int], *columns: Ids) -> tuple[Any, list[Ids]]:
-    """The terms that occur in the columns, brackets off, and the columns numbered over those."""
-    names = pc.utf8_slice_codeunits(pa.array(known, pa.string()), 1, -1)
-    used = np.unique(np.concatenate(columns))
-    renumber = np.zeros(len(known), np.int32)
-    renumber[used] = np.arange(len(used), dtype=np.int32)
-    return names.take(pa.array(used)), [renumber[column] for column in columns]
+def _indices(column: Any) -> Ids:
+    return np.asarray(column.indices)
+
+
+def _reasons(terms: Any) -> Ids:
+    """Why each term is no edge's, if it is not a valid IRI."""
+    reasons = np.full(len(terms), _LITERAL, np.int32)
+    for start, reason in (("_:", _BLANK), ("<", _INVALID), ("<<", _QUOTED)):
+        reasons[np.asarray(pc.starts_with(terms, start))] = reason
+    return reasons
+
+
+def _occurring(iris: Any, *columns: Ids) -> Any:
+    """The IRIs whose numbers are in the columns: one that is only in skipped rows gets no id."""
+    occurs = np.zeros(len(iris), bool)
+    for column in columns:
+        occurs[column] = True
+    return iris.filter(pa.array(occurs))

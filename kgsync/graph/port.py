@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from kgsync import queries
+from kgsync.errors import ConfigError
 
 __all__ = [
     "GraphReader",
@@ -49,6 +50,8 @@ class StoreCapabilities:
     """The store computes a set difference faster than it streams both sides."""
     union_default_graph: bool = False
     """The default graph shows the triples of all named graphs."""
+    complete_answers: bool = False
+    """An answer that ends without an error is whole: nothing between us and the store cuts it."""
     concurrent_reads: bool = False
     """Several threads may read at once, and gain time by it."""
 
@@ -65,6 +68,11 @@ class TripleSource:
     def pattern(self, *, union: bool) -> queries.Pattern:
         """The group graph pattern that binds ?s ?p ?o, the same for fetch, count and difference."""
         if self.scope is not None:
+            if self.graph is None and union:
+                raise ConfigError(
+                    "a scope cannot tell kgsync's own graphs apart in a union default graph; "
+                    "set `graphs` to a named graph and use GRAPH $graph in the scope"
+                )
             return queries.scope_pattern("scope", self.scope, self.graph)
         if self.graph is not None:
             return queries.load("_pattern_named_graph").pattern(graph=self.graph)
@@ -106,6 +114,12 @@ class GraphReader(Protocol):
         """Push every triple of `source` that `base` lacks, as `scan` does.
 
         Only called where `capabilities.difference` is true.
+        """
+
+    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
+        """Number of triples that `scan_difference` has to push.
+
+        Only called where `capabilities.difference` is true and `complete_answers` is not.
         """
 
     def close(self) -> None:

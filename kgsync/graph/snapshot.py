@@ -40,21 +40,19 @@ class KeyLayout:
     def pack(self, heads: Ids, relations: Ids, tails: Ids) -> Keys:
         """Keys of triples."""
         keys = heads.astype(np.uint64)
-        keys <<= np.uint64(self.relation_bits)
-        keys |= relations.astype(np.uint64)
-        keys <<= np.uint64(self.entity_bits)
-        keys |= tails.astype(np.uint64)
+        for bits, ids in ((self.relation_bits, relations), (self.entity_bits, tails)):
+            keys <<= np.uint64(bits)
+            np.bitwise_or(keys, ids, out=keys, dtype=np.uint64, casting="unsafe")
         return keys
 
     def unpack(self, keys: Keys) -> tuple[Ids, Ids, Ids]:
         """Triples of keys."""
         entity = np.uint64((1 << self.entity_bits) - 1)
         relation = np.uint64((1 << self.relation_bits) - 1)
-        shift = np.uint64(self.entity_bits)
         tails = (keys & entity).astype(np.int32)
-        rest = keys >> shift
-        relations = (rest & relation).astype(np.int32)
-        return (rest >> np.uint64(self.relation_bits)).astype(np.int32), relations, tails
+        relations = (keys >> np.uint64(self.entity_bits) & relation).astype(np.int32)
+        heads = (keys >> np.uint64(self.entity_bits + self.relation_bits)).astype(np.int32)
+        return heads, relations, tails
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,14 @@ class Snapshot:
     def of(cls, heads: Ids, relations: Ids, tails: Ids) -> Snapshot:
         """The snapshot of edges in any order, doubles merged."""
         layout = cls(heads, relations, tails).layout
-        return cls(*layout.unpack(np.unique(layout.pack(heads, relations, tails))))
+        return cls.of_keys(layout, layout.pack(heads, relations, tails))
+
+    @classmethod
+    def of_keys(cls, layout: KeyLayout, keys: Keys) -> Snapshot:
+        """The snapshot of keys in any order, doubles merged; the keys are used up."""
+        keys.sort()  # np.unique hashes first, which takes many times as long
+        doubles = keys[1:] == keys[:-1]
+        return cls(*layout.unpack(np.delete(keys, np.flatnonzero(doubles))))
 
     @classmethod
     def empty(cls) -> Snapshot:
@@ -95,12 +100,12 @@ class Snapshot:
     @cached_property
     def entities(self) -> Ids:
         """Ids of the entities that occur, sorted."""
-        return np.union1d(self.heads, self.tails).astype(np.int32)
+        return _occurring(self.heads, self.tails)
 
     @cached_property
     def relation_ids(self) -> Ids:
         """Ids of the relations that occur, sorted."""
-        return np.unique(self.relations)
+        return _occurring(self.relations)
 
     @cached_property
     def layout(self) -> KeyLayout:
@@ -128,6 +133,14 @@ class Snapshot:
         """The edges of either snapshot."""
         columns = zip(self.columns, other.columns, strict=True)
         return Snapshot.of(*(np.concatenate(pair) for pair in columns))
+
+
+def _occurring(*columns: Ids) -> Ids:
+    """The ids that occur, sorted."""
+    occurs = np.zeros(max(int(column.max(initial=-1)) for column in columns) + 1, bool)
+    for column in columns:
+        occurs[column] = True
+    return np.flatnonzero(occurs).astype(np.int32)
 
 
 def common_layout(*snapshots: Snapshot) -> KeyLayout:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,10 +107,12 @@ class TermIndex:
 
 def keyed_hashes(iris: Any, key: bytes) -> NDArray[np.uint64]:
     """64-bit BLAKE2b of each IRI, the same on every machine."""
-    digests = b"".join(
-        hashlib.blake2b(iri.encode(), digest_size=8, key=key).digest() for iri in iris.to_pylist()
-    )
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+    # The bytes are hashed where Arrow has them: as Python text they would take more memory.
+    _, offsets, data = (memoryview(buffer or b"") for buffer in iris.buffers())
+    bounds = pairwise(offsets.cast("i")[iris.offset : iris.offset + len(iris) + 1])
+    digests = (blake2b(data[a:b], digest_size=8, key=key).digest() for a, b in bounds)
+    hashes = (int.from_bytes(digest, "little") for digest in digests)
+    return np.fromiter(hashes, np.uint64, len(iris))
 
 
 def _local_name(iri: str) -> str:

@@ -104,7 +104,7 @@ def find_versions(reader: GraphReader, graphs: str | None, catalog: str | None) 
         return _live(None)
     if graphs is not None and "{version}" not in graphs:
         return _live(_existing(reader, graphs))
-    present = _input_graphs(reader)
+    present = [graph for graph in _input_graphs(reader) if graph != catalog]
     if graphs is not None:
         matcher = _matcher(graphs)
         found = [graph for graph in present if matcher.fullmatch(graph)]
@@ -117,7 +117,7 @@ def find_versions(reader: GraphReader, graphs: str | None, catalog: str | None) 
     described = [graph for graph in present if graph in metadata]
     if described:
         return _ordered(described, metadata)
-    others = [graph for graph in present if graph != catalog]
+    others = present
     if len(others) == 1:
         return _live(others[0])
     if not others:
@@ -178,13 +178,30 @@ def _metadata(reader: GraphReader, catalog: str | None) -> dict[str, _Record]:
 
 def _ordered(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList:
     records = {graph: metadata.get(graph, _Record()) for graph in graphs}
-    if any(record.previous for record in records.values()):
-        return _by_chain(graphs, metadata)
+    linked = _linked(graphs, metadata)
+    if any(record.previous for record in linked.values()):
+        return _by_chain(graphs, linked)
     if any(record.issued for record in records.values()):
         return _by_issued(records)
     names = sorted(graphs, key=_natural)
     versions = tuple(GraphVersion(name, name) for name in names)
     return VersionList("name", versions, sort_key=lambda name, _: _natural(name))
+
+
+def _linked(graphs: Iterable[str], metadata: Mapping[str, _Record]) -> dict[str, _Record]:
+    """The records that the catalogue links with the graphs, in either direction."""
+    following: dict[str, list[str]] = {}
+    for name, record in metadata.items():
+        for before in record.previous:
+            following.setdefault(before, []).append(name)
+    linked: dict[str, _Record] = {}
+    waiting = list(graphs)
+    while waiting:
+        name = waiting.pop()
+        if name not in linked:
+            linked[name] = metadata.get(name, _Record())
+            waiting += [*linked[name].previous, *following.get(name, ())]
+    return linked
 
 
 def _by_chain(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList:
@@ -219,7 +236,11 @@ def _by_chain(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList
             f"the version chain is broken: {_list(lost)} cannot be reached from <{graphs[0]}>; "
             "add the missing dcat:previousVersion or prov:wasRevisionOf to the catalogue"
         )
-    versions = tuple(GraphVersion(name, name) for name in chain if name in set(graphs))
+    versions = tuple(
+        GraphVersion(name, name, next(iter(sorted(metadata[name].issued)), None))
+        for name in chain
+        if name in set(graphs)
+    )
     return VersionList("chain", versions, chain=tuple(chain))
 
 
@@ -257,16 +278,15 @@ def _moment(name: str, text: str) -> datetime:
 
 
 def _full_date(text: str) -> str:
-    """xsd:gYear and xsd:gYearMonth as dates."""
-    if re.fullmatch(r"\d{4}(-\d{2})?", text):
-        return (text + "-01-01")[:10]
-    return text
+    """xsd:gYear, xsd:gYearMonth and xsd:date as the moments they begin."""
+    match = re.fullmatch(r"(\d{4}(?:-\d{2}){0,2})(Z|[+-]\d{2}:\d{2})?", text, re.ASCII)
+    return (match[1] + "-01-01")[:10] + "T00:00:00" + (match[2] or "") if match else text
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """Digits compare as numbers: v2 before v10."""
     pieces = re.findall(r"\d+|\D+", name)
-    return [(0, int(p), p) if p.isdigit() else (1, 0, p) for p in pieces]
+    return [(0, int(p), p) if p.isdecimal() else (1, 0, p) for p in pieces]
 
 
 def _list(names: Iterable[str], most: int = 8) -> str:

@@ -36,16 +36,7 @@ class TrainingDefaults:
 
     optimizer: Literal["sgd", "adagrad"]
     learning_rate: float
-
-    @property
-    def general_learning_rate(self) -> float:
-        """geLR: a fifth of the rate of training from scratch."""
-        return self.learning_rate / 5
-
-    @property
-    def change_learning_rate(self) -> float:
-        """csLR: half of geLR."""
-        return self.general_learning_rate / 2
+    """Of training from scratch; updates derive theirs from it."""
 
 
 class Model(ABC):

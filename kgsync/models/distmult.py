@@ -29,8 +29,13 @@ class DistMult(Model):
         return (head["entity"] * relation["relation"] * tail["entity"]).sum(-1)
 
     def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
-        """One matrix product."""
-        return (head["entity"] * relation["relation"]) @ candidates["entity"].T
+        """One matrix product.
+
+        A product sums in an order that depends on the place in the matrix; in double precision
+        equal vectors still get equal scores, so that ties are ties.
+        """
+        query = (head["entity"] * relation["relation"]).double()
+        return (query @ candidates["entity"].T.double()).to(head["entity"].dtype)
 
     def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
         """The same as for tails: the score is symmetric."""

@@ -14,6 +14,7 @@ from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.training.optimizers import RowOptimizer
+from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
 
 __all__ = ["Trainer"]
@@ -47,16 +48,19 @@ class Trainer:
         self._cost = cost
         self._optimizer = RowOptimizer(model)
         self._corrupted = CorruptedSampler(train, sizes["entity"], sizes["relation"], random)
+        # Entities without a training triple may be drawn as corruptions, but keep their vectors.
+        self._evident = torch.zeros(sizes["entity"], dtype=torch.bool)
+        self._evident[torch.from_numpy(train[[0, 2]].reshape(-1))] = True
 
     def general_epoch(self, learning_rate: float) -> float:
         """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
         order = self._random.permutation(self._train.shape[1])
         losses = []
-        for chosen in np.array_split(order, min(self._batches, len(order))):
+        for chosen in np.array_split(order, max(1, min(self._batches, len(order)))):
             positive = self._train[:, chosen]
             negative, possible = self._corrupted.draw(positive)
             losses.append(self._step(positive[:, possible], negative[:, possible], learning_rate))
-        return float(np.mean(losses)) if losses else 0.0
+        return float(np.mean(losses))
 
     def change_epoch(
         self,
@@ -73,6 +77,8 @@ class Trainer:
             corrected: Draws the true half for the deleted ones.
             learning_rate: Step size.
         """
+        if not self._train.shape[1]:
+            return 0.0
         negative, possible = self._corrupted.draw(added)
         pairs_true = np.concatenate([corrected.draw(deleted), added[:, possible]], axis=1)
         pairs_false = np.concatenate([deleted, negative[:, possible]], axis=1)
@@ -97,17 +103,17 @@ class Trainer:
         total = loss if penalty is None else loss + penalty
         value = float(total.detach())
         if not math.isfinite(value):
-            raise TrainingError(
-                "the loss is not a number any more; lower the learning rate "
-                "(training.learning_rate, update.general_learning_rate)"
-            )
+            raise TrainingError(NOT_FINITE)
         torch.autograd.backward(total)
-        for rows, leaves in ((entity_rows, entities), (relation_rows, predicates)):
-            for name, leaf in leaves.items():
-                assert leaf.grad is not None
-                self._optimizer.step(name, rows, leaf.grad, learning_rate)
+        moving = self._evident[entity_rows]
+        for name, leaf in entities.items():
+            assert leaf.grad is not None
+            self._optimizer.step(name, entity_rows[moving], leaf.grad[moving], learning_rate)
+        for name, leaf in predicates.items():
+            assert leaf.grad is not None
+            self._optimizer.step(name, relation_rows, leaf.grad, learning_rate)
         self._cost.score_evaluations += 2 * pairs
-        self._cost.gradient_steps += len(entity_rows) + len(relation_rows)
+        self._cost.gradient_steps += int(moving.sum()) + len(relation_rows)
         return value
 
     def _leaves(self, kind: Kind, rows: Tensor) -> Rows:

@@ -34,9 +34,9 @@ def refresh(
         What happened; the model is left in its best validated state.
     """
     settings = problem.settings.update
-    defaults = model.defaults
-    general_rate = settings.general_learning_rate or defaults.general_learning_rate
-    change_rate = settings.change_learning_rate or defaults.change_learning_rate
+    offline_rate = problem.settings.training.learning_rate or model.defaults.learning_rate
+    general_rate = settings.general_learning_rate or offline_rate / 5
+    change_rate = settings.change_learning_rate or general_rate / 2
     random = problem.seeds.numpy("refreshing")
     trainer = Trainer(model, problem.train, problem.settings.training.batches, random, cost)
     corrected = CorrectedSampler(problem.train, len(problem.living.relations), random)

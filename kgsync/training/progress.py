@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kgsync.errors import TrainingError
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.models.base import Model, Rows
 
-__all__ = ["BestState", "Plateau", "Progress", "TrainingRun", "no_progress"]
+__all__ = ["NOT_FINITE", "BestState", "Plateau", "Progress", "TrainingRun", "no_progress"]
+
+NOT_FINITE = (
+    "the vectors are not finite numbers any more; lower the learning rate "
+    "(training.learning_rate, update.general_learning_rate)"
+)
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a phase, how far it is, and how far it goes."""
@@ -84,7 +90,13 @@ class BestState:
         return self._run.stopped_early
 
     def restore(self) -> None:
-        """Put the best state back, if any was seen."""
+        """Put the best state back, if any was seen.
+
+        Raises:
+            TrainingError: What is left are not numbers.
+        """
         if self._tables is not None:
             for name, table in self._tables.items():
                 self._model.tables[name].copy_(table)
+        if not all(bool(table.isfinite().all()) for table in self._model.tables.values()):
+            raise TrainingError(NOT_FINITE)

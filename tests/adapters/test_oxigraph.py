@@ -1,0 +1,66 @@
+"""What only the embedded Oxigraph store does."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from kgsync.errors import PermanentStoreError
+from kgsync.graph.port import TripleSource
+from kgsync.graph.stores import open_store
+from tests.graph.graphs import EX, NEW, OLD, edges, ntriples, oxigraph, scanned
+
+
+def test_writes_are_on_disk_when_they_return(tmp_path: Path) -> None:
+    store = open_store(tmp_path, create=True)
+    store.insert(OLD, ntriples(edges("a p b")))
+    store.update(f"INSERT DATA {{ GRAPH <{NEW}> {{ <{EX}a> <{EX}p> <{EX}b> }} }}")
+    store.close()
+    again = open_store(tmp_path)
+    assert again.graphs() == [OLD, NEW]
+    again.close()
+
+
+def test_closing_leaves_a_store_of_the_user_open() -> None:
+    users = oxigraph({OLD: ntriples(edges("a p b"))})
+    open_store(users).close()
+    assert len(users) == 1
+
+
+def test_a_failed_insert_adds_nothing() -> None:
+    store = open_store(oxigraph({OLD: ntriples(edges("a p b"))}))
+    with pytest.raises(PermanentStoreError):
+        store.insert(OLD, ntriples(edges("x p y")) + "oops\n")
+    assert store.count(TripleSource(OLD)) == 1
+
+
+def test_a_failed_update_of_several_parts_changes_nothing() -> None:
+    store = open_store(oxigraph({OLD: ntriples(edges("a p b"))}))
+    with pytest.raises(PermanentStoreError):
+        store.update(f"CLEAR GRAPH <{OLD}> ; LOAD <file:///missing> INTO GRAPH <{NEW}>")
+    assert store.count(TripleSource(OLD)) == 1
+
+
+def test_a_graph_name_that_is_no_iri_cannot_be_written() -> None:
+    store = open_store(ox.Store())
+    with pytest.raises(PermanentStoreError):
+        store.insert("not an iri", ntriples(edges("a p b")))
+    assert store.graphs() == []
+
+
+def test_a_literal_longer_than_a_block_is_one_row() -> None:
+    text = ntriples(edges("a p b")) + f'<{EX}a> <{EX}note> "{"x" * 1_500_000}" .\n'
+    store = open_store(oxigraph({OLD: text}))
+    assert len(scanned(store, TripleSource(OLD))) == 2
+
+
+def test_several_threads_may_read_at_once() -> None:
+    version = frozenset((f"{EX}s{number}", EX + "p", EX + "o") for number in range(2_000))
+    store = open_store(oxigraph({OLD: ntriples(version)}))
+    assert store.capabilities.concurrent_reads
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: scanned(store, TripleSource(OLD)), range(8)))
+    assert [len(set(answer)) for answer in answers] == [2_000] * 8

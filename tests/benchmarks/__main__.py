@@ -1,0 +1,72 @@
+"""Compare kgsync with plain loops over the same graph; see `--help`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.data import Data
+from tests.benchmarks.measure import Measurement, build_data, measure, typical
+from tests.benchmarks.reading import CASES, KGSYNC, PLAIN, RDFLIB, Prepare
+from tests.benchmarks.table import machine, table
+
+
+def main() -> None:
+    """Measure every case and print one table each."""
+    options = _options()
+    texts = [_show(f"Two versions of {options.edges:,} edges. {machine()}")]
+    with tempfile.TemporaryDirectory() as temporary:
+        data = Data(options.work or Path(temporary), options.edges)
+        build_data(data)
+        measured: dict[Prepare, Measurement] = {}
+        for name, case in CASES.items():
+            contestants = {k: v for k, v in case.contestants.items() if k not in options.skip}
+            # Round after round, so that other load on the machine meets all of them alike.
+            rounds: dict[str, list[Measurement]] = {k: [] for k in contestants}
+            for _ in range(options.repeat):
+                for contestant, prepare in contestants.items():
+                    if prepare not in measured:
+                        rounds[contestant].append(measure(data, name, contestant))
+            measured |= {contestants[k]: typical(runs) for k, runs in rounds.items() if runs}
+            results = {k: measured[prepare] for k, prepare in contestants.items()}
+            _check(case.title, results)
+            texts.append(_show(table(case.title, results)))
+    if options.markdown:
+        options.markdown.write_text("\n".join(texts), encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description="Time and memory of reading a graph, each contestant in a fresh process.",
+    )
+    parser.add_argument("--work", type=Path, metavar="DIR", help="keep the graph here for reuse")
+    parser.add_argument("--edges", type=int, default=1_000_000, help="edges of each version")
+    parser.add_argument("--repeat", type=int, default=3, help="runs, of which the median is shown")
+    parser.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        choices=(KGSYNC, PLAIN, RDFLIB),
+        help="leave a contestant out; rdflib needs a minute to load a million edges",
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables here too")
+    return parser.parse_args()
+
+
+def _check(title: str, results: dict[str, Measurement]) -> None:
+    """All must have found the same, or the comparison is worth nothing."""
+    for name in ("edges", "added", "deleted"):
+        found = {k: run.numbers[name] for k, run in results.items() if name in run.numbers}
+        if len(set(found.values())) > 1:
+            sys.exit(f"{title}: the contestants do not agree on {name}: {found}")
+
+
+def _show(text: str) -> str:
+    print(text, flush=True)
+    return text
+
+
+main()

@@ -1,0 +1,315 @@
+"""Filtered link prediction against a plain ranking, and its corner cases."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from kgsync.config import ModelSettings
+from kgsync.errors import TrainingError, UndefinedMetricError
+from kgsync.evaluation.ranking import HITS, KnownTriples, Side, link_prediction, ranks
+from kgsync.graph.living import TripleRows
+from kgsync.models import model_class
+from kgsync.models.base import Model, Rows
+from kgsync.models.transe import TransE
+from tests.models.cases import CASES, ModelCase
+
+Triple = tuple[int, int, int]
+Table = list[list[int]]
+
+both_sides = pytest.mark.parametrize("side", ["head", "tail"])
+every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def _rows(triples: list[Triple]) -> TripleRows:
+    return np.array(triples, np.int64).reshape(-1, 3).T
+
+
+def _model(chosen: ModelSettings, entity: Table, relation: Table) -> Model:
+    tables = {
+        "entity": torch.tensor(entity, dtype=torch.float32),
+        "relation": torch.tensor(relation, dtype=torch.float32),
+    }
+    return model_class(chosen.name)(chosen, tables)
+
+
+# Scores in whole numbers that order triples as the model does, so that ties are beyond doubt.
+
+
+def _whole_transe_l1(h: list[int], r: list[int], t: list[int]) -> int:
+    return -sum(abs(a + b - c) for a, b, c in zip(h, r, t, strict=True))
+
+
+def _whole_transe_l2(h: list[int], r: list[int], t: list[int]) -> int:
+    return -sum((a + b - c) ** 2 for a, b, c in zip(h, r, t, strict=True))
+
+
+def _whole_distmult(h: list[int], r: list[int], t: list[int]) -> int:
+    return sum(a * b * c for a, b, c in zip(h, r, t, strict=True))
+
+
+WHOLE: list[tuple[ModelSettings, Callable[[list[int], list[int], list[int]], int]]] = [
+    (ModelSettings(name="transe", dimension=2, norm="l1"), _whole_transe_l1),
+    (ModelSettings(name="transe", dimension=2, norm="l2"), _whole_transe_l2),
+    (ModelSettings(name="distmult", dimension=2), _whole_distmult),
+]
+
+
+@st.composite
+def _graphs(draw: st.DrawFn) -> tuple[Table, Table, list[Triple], list[Triple]]:
+    """Entity and relation vectors, the true triples, and those of them to rank."""
+    vector = st.lists(st.integers(-2, 2), min_size=2, max_size=2)
+    entity = draw(st.lists(vector, min_size=1, max_size=6))
+    relation = draw(st.lists(vector, min_size=1, max_size=3))
+    row = st.integers(0, len(entity) - 1)
+    triple = st.tuples(row, st.integers(0, len(relation) - 1), row)
+    true = draw(st.lists(triple, min_size=1, max_size=15, unique=True))
+    ranked = draw(st.lists(st.sampled_from(true), min_size=1, unique=True))
+    return entity, relation, true, ranked
+
+
+@both_sides
+@pytest.mark.parametrize("chosen", range(len(WHOLE)))
+@settings(deadline=None, max_examples=80)
+@given(graph=_graphs())
+def test_ranks_are_those_of_a_plain_filtered_ranking(
+    side: Side, chosen: int, graph: tuple[Table, Table, list[Triple], list[Triple]]
+) -> None:
+    entity, relation, true, ranked = graph
+    options, score = WHOLE[chosen]
+
+    def expected(triple: Triple) -> float:
+        head, r, tail = triple
+        best = worst = 1
+        own = score(entity[head], relation[r], entity[tail])
+        for candidate in range(len(entity)):
+            rival = (head, r, candidate) if side == "tail" else (candidate, r, tail)
+            if rival in true:
+                continue
+            other = score(entity[rival[0]], relation[r], entity[rival[2]])
+            best += other > own
+            worst += other >= own
+        return (best + worst) / 2
+
+    model = _model(options, entity, relation)
+    known = KnownTriples(_rows(true), len(relation))
+    found = ranks(model, _rows(ranked), known, side, memory_mb=1)
+    assert found.tolist() == [expected(triple) for triple in ranked]
+
+
+@both_sides
+@given(graph=_graphs())
+@settings(deadline=None)
+def test_known_answers_are_those_of_the_true_triples(
+    side: Side, graph: tuple[Table, Table, list[Triple], list[Triple]]
+) -> None:
+    entity, relation, true, _ = graph
+    queries = [(e, r) for e in range(len(entity)) for r in range(len(relation))]
+    asked, relations = np.array(queries, np.int64).T
+    query, answer = KnownTriples(_rows(true), len(relation)).answers(side, asked, relations)
+    found = [(*queries[q], a) for q, a in zip(query.tolist(), answer.tolist(), strict=True)]
+    expected = true if side == "tail" else [(t, r, h) for h, r, t in true]
+    assert sorted(found) == sorted(expected)
+
+
+def _whole_number_model(case: ModelCase, entities: int, relations: int) -> Model:
+    random = np.random.default_rng(3)
+    model = case.random(entities, relations)
+    tables = {
+        name: torch.from_numpy(random.integers(-3, 4, tuple(table.shape)).astype(np.float32))
+        for name, table in model.tables.items()
+    }
+    return type(model)(model.settings, tables)
+
+
+def _random_triples(entities: int, relations: int, count: int) -> TripleRows:
+    random = np.random.default_rng(4)
+    rows = np.stack([random.integers(0, n, count) for n in (entities, relations, entities)])
+    return np.unique(rows, axis=1)
+
+
+@both_sides
+@every_model
+def test_ranks_do_not_depend_on_the_memory_allowed(case: ModelCase, side: Side) -> None:
+    entities = 5000  # 26 queries a block within 1 MB, all of them within 64 MB
+    model = _whole_number_model(case, entities, 3)
+    triples = _random_triples(entities, 3, 100)
+    known = KnownTriples(triples, 3)
+    small, large = (ranks(model, triples, known, side, memory_mb) for memory_mb in (1, 64))
+    np.testing.assert_array_equal(small, large)
+
+
+@both_sides
+def test_a_block_of_scores_stays_within_the_memory_allowed(side: Side) -> None:
+    blocks: list[int] = []
+
+    class Recording(TransE):
+        def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
+            scores = super().score_tails(head, relation, candidates)
+            blocks.append(scores.nbytes)
+            return scores
+
+        def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
+            scores = super().score_heads(tail, relation, candidates)
+            blocks.append(scores.nbytes)
+            return scores
+
+    options = ModelSettings(name="transe", dimension=2)
+    model = Recording.random(options, 5000, 3, torch.Generator().manual_seed(0))
+    triples = _random_triples(5000, 3, 100)
+    ranks(model, triples, KnownTriples(triples, 3), side, memory_mb=1)
+    assert max(blocks) <= 2**20
+    assert sum(blocks) == 4 * 5000 * triples.shape[1]
+
+
+def test_more_entities_than_fit_the_memory_are_ranked_one_query_at_a_time() -> None:
+    options = ModelSettings(name="transe", dimension=1)
+    entities = 200_000  # a row of scores takes more than the 1 MB allowed
+    model = _model(options, [[0], [1]], [[1]])
+    model.tables["entity"] = torch.arange(entities, dtype=torch.float32)[:, None]
+    triples = _rows([(0, 0, 1), (5, 0, 8)])
+    known = KnownTriples(triples, 1)
+    found = ranks(model, triples, known, "tail", memory_mb=1)
+    # 5 + 1 = 6; 6, 5 and 7 are nearer than 8, and 4 is as near.
+    assert found.tolist() == [1.0, 4.5]
+
+
+@both_sides
+@every_model
+@pytest.mark.parametrize(("queries", "entities"), [(3, 33), (17, 5), (40, 400)])
+def test_entities_with_equal_vectors_tie(
+    case: ModelCase, side: Side, queries: int, entities: int
+) -> None:
+    """All new entities may start from one vector: none may win by its place in the table."""
+    options = ModelSettings(name=case.settings.name, norm=case.settings.norm)
+    model = model_class(options.name).random(options, entities, 2, torch.Generator().manual_seed(5))
+    for name in model.names("entity"):
+        model.tables[name][:] = model.tables[name][0].clone()
+    random = np.random.default_rng(6)
+    triples = _rows([(i % entities, i % 2, int(random.integers(entities))) for i in range(queries)])
+    known = KnownTriples(triples, 2)
+    found = ranks(model, triples, known, side, memory_mb=16)
+    given_, answer = (0, 2) if side == "tail" else (2, 0)
+    for at in range(queries):
+        same_query = (triples[given_] == triples[given_, at]) & (triples[1] == triples[1, at])
+        filtered = len(np.unique(triples[answer, same_query]))
+        assert found[at] == 1 + (entities - filtered) / 2
+
+
+def test_other_true_answers_do_not_push_a_triple_down() -> None:
+    # Of head 0, the entities 1, 2, 3 are ever farther tails.
+    model = _model(ModelSettings(name="transe", dimension=1), [[0], [1], [2], [3]], [[1]])
+    asked = _rows([(0, 0, 3)])
+    alone = ranks(model, asked, KnownTriples(asked, 1), "tail", 1)
+    beside = ranks(model, asked, KnownTriples(_rows([(0, 0, 1), (0, 0, 3)]), 1), "tail", 1)
+    # Rivals are 0 (distance 1), 1 (0) and 2 (1); the true one is at distance 2.
+    assert alone.tolist() == [4.0]
+    assert beside.tolist() == [3.0]
+
+
+@both_sides
+@every_model
+def test_a_nan_score_is_an_error(case: ModelCase, side: Side) -> None:
+    model = _whole_number_model(case, 5, 2)
+    model.tables["entity"][4, 0] = math.nan
+    triples = _rows([(0, 0, 1)])
+    with pytest.raises(TrainingError, match="NaN"):
+        ranks(model, triples, KnownTriples(triples, 2), side, memory_mb=1)
+
+
+def test_a_nan_score_of_a_filtered_answer_is_an_error_too() -> None:
+    model = _model(ModelSettings(name="transe", dimension=1), [[0], [1], [2]], [[1]])
+    model.tables["entity"][2, 0] = math.nan
+    true = _rows([(0, 0, 1), (0, 0, 2)])
+    with pytest.raises(TrainingError):
+        link_prediction(model, true[:, :1], KnownTriples(true, 1), 1, sampled_from=2)
+
+
+def test_a_score_of_minus_infinity_ties_with_no_filtered_answer() -> None:
+    model = _model(ModelSettings(name="distmult", dimension=1), [[1], [0], [0], [0]], [[1]])
+    # In single precision 1e30 · 1e30 overflows: entity 1 is the worst tail of entity 0.
+    model.tables["entity"] = torch.tensor([[1e30], [-1e30], [0.0], [1.0]])
+    true = _rows([(0, 0, 1), (0, 0, 2)])
+    found = ranks(model, true[:, :1], KnownTriples(true, 1), "tail", 1)
+    # Entities 0 and 3 are better, entity 2 is filtered out.
+    assert found.tolist() == [3.0]
+
+
+def test_nothing_to_rank_has_no_quality() -> None:
+    model = _model(ModelSettings(name="transe", dimension=1), [[0], [1]], [[1]])
+    with pytest.raises(UndefinedMetricError):
+        link_prediction(model, _rows([]), KnownTriples(_rows([(0, 0, 1)]), 1), 1, sampled_from=0)
+
+
+def _line(entities: int) -> Model:
+    """Entities at 0, 1, 2, ... on a line, and a relation that moves nowhere."""
+    options = ModelSettings(name="transe", dimension=1)
+    return _model(options, [[i] for i in range(entities)], [[0]])
+
+
+def test_metrics_summarise_the_ranks_of_both_sides() -> None:
+    model = _line(300)
+    triples = _rows([(0, 0, 4), (0, 0, 250)])
+    known = KnownTriples(triples, 1)
+    # Tails of 0 by distance: 0, 1, 2, 3, then 4; 250 loses one place less by the filter.
+    # Heads of 4: 4, {3, 5}, {2, 6}, {1, 7}, then 0 and 8 tie. Heads of 250: 250, 49 pairs up
+    # to {201, 299}, then 200, ..., 1 one by one, then 0.
+    by_side = {"tail": [5.0, 250.0], "head": [8.5, 1.0 + 2 * 49 + 200 + 1]}
+    for side in ("head", "tail"):
+        assert ranks(model, triples, known, side, 1).tolist() == by_side[side]
+    quality = link_prediction(model, triples, known, 1, sampled_from=2)
+    all_ranks = [*by_side["head"], *by_side["tail"]]
+    assert quality.mr == pytest.approx(sum(all_ranks) / 4)
+    assert quality.mrr == pytest.approx(sum(1 / rank for rank in all_ranks) / 4)
+    assert quality.hits == {1: 0.0, 3: 0.0, 10: 0.5, 100: 0.5}
+    assert (quality.triples, quality.sampled_from) == (2, 2)
+
+
+def test_a_perfect_model_has_perfect_quality() -> None:
+    model = _model(ModelSettings(name="transe", dimension=1), [[0], [1], [2], [3]], [[1]])
+    triples = _rows([(0, 0, 1), (1, 0, 2), (2, 0, 3)])
+    quality = link_prediction(model, triples, KnownTriples(triples, 1), 1, sampled_from=3)
+    assert (quality.mr, quality.mrr) == (1.0, 1.0)
+    assert quality.hits == dict.fromkeys(HITS, 1.0)
+
+
+def test_the_error_of_a_sample_is_the_standard_error_over_its_triples() -> None:
+    model = _line(20)
+    triples = _rows([(0, 0, 4), (3, 0, 3), (10, 0, 19)])
+    known = KnownTriples(triples, 1)
+    sides = [ranks(model, triples, known, side, 1) for side in ("head", "tail")]
+    reciprocal = [(1 / head + 1 / tail) / 2 for head, tail in zip(*sides, strict=True)]
+    quality = link_prediction(model, triples, known, 1, sampled_from=50)
+    expected = statistics.stdev(reciprocal) / math.sqrt(3)
+    assert expected > 0
+    assert quality.mrr_error == pytest.approx(expected)
+    assert quality.mrr == pytest.approx(statistics.mean(reciprocal))
+    assert (quality.triples, quality.sampled_from) == (3, 50)
+
+
+def test_there_is_no_sampling_error_if_all_triples_were_ranked() -> None:
+    triples = _rows([(0, 0, 4), (3, 0, 3), (10, 0, 19)])
+    quality = link_prediction(_line(20), triples, KnownTriples(triples, 1), 1, sampled_from=3)
+    assert quality.mrr_error == 0.0
+
+
+def test_quality_as_plain_values_names_every_measure() -> None:
+    triples = _rows([(0, 0, 4)])
+    quality = link_prediction(_line(20), triples, KnownTriples(triples, 1), 1, sampled_from=1)
+    hits = {f"hits@{k}": quality.hits[k] for k in (1, 3, 10, 100)}
+    rest = {"mr": quality.mr, "mrr": quality.mrr, "mrr_error": 0.0}
+    assert quality.to_json() == {**rest, **hits, "triples": 1, "sampled_from": 1}
+
+
+def test_the_whole_number_scores_cover_every_model() -> None:
+    assert {(s.name, s.norm) for s, _ in WHOLE} == {
+        (case.settings.name, case.settings.norm) for case in CASES
+    }

@@ -1,0 +1,90 @@
+"""Training and updating learn: on graphs with a simple rule, quality rises far above chance."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kgsync.config import ModelSettings, Settings, TrainingSettings, UpdateSettings
+from kgsync.evaluation.cost import Cost
+from kgsync.evaluation.ranking import link_prediction
+from kgsync.graph.living import TripleRows
+from kgsync.models import model_class
+from kgsync.models.base import Model
+from kgsync.training.offline import train_offline
+from kgsync.training.online import refresh
+from kgsync.training.problem import Problem
+from kgsync.training.starts import carry_over
+from tests.training.graphs import Version, communities, grid, held_out
+
+# Moves on a board compose as translations do; communities are what a symmetric model can tell.
+BOARD = grid(7, (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, -1), (2, 1), (3, 0), (0, 3), (1, 2))
+PEOPLE = communities(6, 6)
+
+LEARNERS = [
+    pytest.param(
+        ModelSettings(name="transe", dimension=20, norm="l1"), BOARD, 0.03, id="transe-l1"
+    ),
+    pytest.param(
+        ModelSettings(name="transe", dimension=20, norm="l2"), BOARD, 0.03, id="transe-l2"
+    ),
+    pytest.param(ModelSettings(name="distmult", dimension=16), PEOPLE, 0.1, id="distmult"),
+]
+
+
+def _settings(model: ModelSettings, rate: float, epochs: int) -> Settings:
+    return Settings(
+        model=model,
+        training=TrainingSettings(epochs=epochs, batches=10, learning_rate=rate),
+        update=UpdateSettings(
+            change_epochs=4,
+            general_epochs=36,
+            general_learning_rate=rate / 2,
+            change_learning_rate=rate / 4,
+        ),
+    )
+
+
+def _mrr(problem: Problem, model: Model, triples: TripleRows | None = None) -> float:
+    ranked = problem.test_sample if triples is None else triples
+    count = ranked.shape[1]
+    return link_prediction(model, ranked, problem.known, 16, sampled_from=count).mrr
+
+
+@pytest.mark.parametrize(("settings", "graph", "rate"), LEARNERS)
+def test_training_beats_a_random_model_by_far(
+    settings: ModelSettings, graph: list[tuple[int, int, int]], rate: float
+) -> None:
+    problem = held_out(graph).problem(_settings(settings, rate, epochs=100))
+    model, run = train_offline(problem, Cost())
+    random = model_class(settings.name).random(
+        settings, model.sizes["entity"], model.sizes["relation"], torch.Generator().manual_seed(9)
+    )
+    assert _mrr(problem, random) < 0.15
+    assert _mrr(problem, model) > 0.3
+    assert run.best_epoch is not None
+
+
+@pytest.mark.parametrize(("settings", "graph", "rate"), LEARNERS)
+def test_an_update_places_new_entities_and_keeps_what_was_learnt(
+    settings: ModelSettings, graph: list[tuple[int, int, int]], rate: float
+) -> None:
+    new = held_out(graph)
+    newcomers = {10, 24}
+    parts = (new.train, new.validation, new.test)
+    old = Version(*(tuple(t for t in part if newcomers.isdisjoint(t[::2])) for part in parts))
+    chosen = _settings(settings, rate, epochs=60)
+    trained, _ = train_offline(old.problem(chosen), Cost())
+    problem = new.problem(chosen)
+    model = carry_over(trained, old.living, problem)
+    living, held = problem.living, (*new.validation, *new.test)
+
+    def mrr(*, of_newcomers: bool) -> float:
+        chosen_ = tuple(t for t in held if newcomers.isdisjoint(t[::2]) is not of_newcomers)
+        assert len(chosen_) >= 3
+        return _mrr(problem, model, living.rows(Version(train=chosen_).edges))
+
+    before = {kind: mrr(of_newcomers=kind) for kind in (True, False)}
+    refresh(model, old.change_to(new), problem, Cost())
+    assert mrr(of_newcomers=True) > before[True] + 0.05
+    assert mrr(of_newcomers=False) > before[False] - 0.1

@@ -1,0 +1,161 @@
+"""Training from scratch: when it validates, stops and goes back, and that it repeats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from kgsync.config import ModelSettings, Settings, TrainingSettings
+from kgsync.errors import TrainingError
+from kgsync.evaluation.cost import Cost
+from kgsync.models import model_class
+from kgsync.models.base import Model
+from kgsync.training.offline import train_offline
+from tests.models.cases import CASES, ModelCase
+from tests.training.conftest import Epochs, Validations
+from tests.training.graphs import Version, ring
+
+every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+EDGES = ring(20, 1, 3)
+VERSION = Version(train=EDGES[:30], validation=EDGES[30:35], test=EDGES[35:])
+UNVALIDATED = Version(train=EDGES[:35], test=EDGES[35:])
+SHORT = TrainingSettings(epochs=6, batches=5, validate_every=2)
+
+
+def _settings(case: ModelCase, training: TrainingSettings = SHORT) -> Settings:
+    return Settings(model=case.settings, training=training)
+
+
+def _start(case: ModelCase, version: Version, seed: int = 0) -> Model:
+    """The model training starts from."""
+    seeds = version.problem(_settings(case), seed=seed).seeds
+    sizes = len(version.living.entities), len(version.living.relations)
+    chosen = model_class(case.settings.name)
+    return chosen.random(case.settings, *sizes, seeds.torch("start vectors"))
+
+
+@every_model
+def test_the_same_seed_gives_the_same_vectors(case: ModelCase) -> None:
+    def trained(seed: int) -> Model:
+        return train_offline(VERSION.problem(_settings(case), seed=seed), Cost())[0]
+
+    first, again, other = trained(0), trained(0), trained(1)
+    for name, table in first.tables.items():
+        assert torch.equal(table, again.tables[name])
+        assert not torch.equal(table, other.tables[name])
+
+
+@every_model
+def test_no_epochs_leave_the_start_vectors(case: ModelCase) -> None:
+    cost = Cost()
+    training = TrainingSettings(epochs=0)
+    model, run = train_offline(VERSION.problem(_settings(case, training)), cost)
+    for name, table in _start(case, VERSION).tables.items():
+        assert torch.equal(model.tables[name], table)
+    assert (run.epochs, run.best_epoch, run.final_loss) == (0, None, None)
+    assert cost == Cost()
+
+
+@every_model
+def test_the_learning_rate_is_the_one_set_or_the_default(case: ModelCase, epochs: Epochs) -> None:
+    train_offline(VERSION.problem(_settings(case)), Cost())
+    train_offline(VERSION.problem(_settings(case, replace(SHORT, learning_rate=0.7))), Cost())
+    assert epochs.rates("general") == [case.learning_rate] * 6 + [0.7] * 6
+
+
+def test_the_learning_rate_decays_on_a_plateau(epochs: Epochs) -> None:
+    training = TrainingSettings(epochs=45, learning_rate=1.0, validate_every=0)
+    train_offline(VERSION.problem(_settings(CASES[0], training)), Cost())
+    assert epochs.rates("general") == pytest.approx([1.0] * 21 + [0.95] * 20 + [0.95**2] * 4)
+
+
+def test_validation_happens_every_so_many_epochs(validations: Validations) -> None:
+    training = replace(SHORT, epochs=7, validate_every=3)
+    _, run = train_offline(VERSION.problem(_settings(CASES[0], training)), Cost())
+    assert [epoch for epoch, _ in run.validations] == [3, 6]
+    assert (run.epochs, len(validations.states)) == (7, 2)
+
+
+@every_model
+def test_the_best_validated_state_is_restored(case: ModelCase, validations: Validations) -> None:
+    validations.script = [0.1, 0.7, 0.3]
+    model, run = train_offline(VERSION.problem(_settings(case)), Cost())
+    assert (run.best_epoch, run.epochs, run.stopped_early) == (4, 6, False)
+    for name, table in model.tables.items():
+        assert torch.equal(table, validations.states[1][name])
+        assert not torch.equal(table, validations.states[2][name])
+
+
+def test_training_stops_when_patience_ends(validations: Validations) -> None:
+    validations.script = [0.5, 0.6, *[0.6] * 10]
+    training = replace(SHORT, epochs=100, patience=3)
+    model, run = train_offline(VERSION.problem(_settings(CASES[0], training)), Cost())
+    assert (run.best_epoch, run.epochs, run.stopped_early) == (4, 10, True)
+    assert torch.equal(model.tables["entity"], validations.states[1]["entity"])
+
+
+@pytest.mark.parametrize(
+    ("version", "every"), [(UNVALIDATED, 2), (VERSION, 0)], ids=["no part", "switched off"]
+)
+def test_without_validation_the_last_state_stays(
+    version: Version, every: int, validations: Validations
+) -> None:
+    training = replace(SHORT, validate_every=every)
+    model, run = train_offline(version.problem(_settings(CASES[0], training)), Cost())
+    assert not validations.states
+    assert (run.epochs, run.best_epoch, run.validations) == (6, None, [])
+    assert not torch.equal(model.tables["entity"], _start(CASES[0], version).tables["entity"])
+
+
+def test_every_epoch_is_told() -> None:
+    told: list[tuple[str, int, int]] = []
+    train_offline(VERSION.problem(_settings(CASES[0])), Cost(), lambda *step: told.append(step))
+    assert told == [("training", epoch, 6) for epoch in range(1, 7)]
+
+
+@every_model
+def test_costs_stay_within_the_bounds_of_the_theorems(case: ModelCase) -> None:
+    cost = Cost()
+    train_offline(VERSION.problem(_settings(case)), cost)
+    assert 0 < cost.score_evaluations <= 6 * 2 * len(VERSION.train)
+    assert 0 < cost.gradient_steps <= 6 * 5 * (20 + 2)
+
+
+def test_a_version_without_training_triples_keeps_its_start_vectors() -> None:
+    """The keyed hash may hold out every triple of a tiny graph."""
+    version = Version(train=(), validation=((0, 0, 1),), test=((1, 0, 0),))
+    model, _ = train_offline(version.problem(_settings(CASES[0])), Cost())
+    for name, table in _start(CASES[0], version).tables.items():
+        assert torch.equal(model.tables[name], table)
+
+
+def test_an_entity_without_training_triples_keeps_its_start_vector() -> None:
+    """As a corrupted side it would be pushed away from everything it might belong to."""
+    version = Version(train=ring(6, 1, 2), validation=((0, 0, 6),), test=((7, 1, 6),))
+    problem = version.problem(_settings(CASES[0], replace(SHORT, validate_every=0)))
+    model, _ = train_offline(problem, Cost())
+    moved = (model.tables["entity"] != _start(CASES[0], version).tables["entity"]).any(dim=1)
+    assert moved.nonzero().flatten().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("name", "rate"), [("transe", 1e38), ("distmult", 1e30)])
+def test_a_loss_that_becomes_infinite_stops_training(name: str, rate: float) -> None:
+    settings = Settings(
+        model=ModelSettings(name=name, dimension=8),
+        training=TrainingSettings(epochs=20, learning_rate=rate, validate_every=0),
+    )
+    with pytest.raises(TrainingError, match="lower the learning rate"):
+        train_offline(VERSION.problem(settings), Cost())
+
+
+def test_vectors_that_overflow_in_the_very_last_step_are_an_error_too() -> None:
+    """No loss is computed after it that could tell."""
+    settings = Settings(
+        model=ModelSettings(name="transe", dimension=8, margin=100.0),
+        training=TrainingSettings(epochs=1, batches=1, learning_rate=3e38, validate_every=0),
+    )
+    with pytest.raises(TrainingError):
+        train_offline(VERSION.problem(settings), Cost())
