@@ -20,22 +20,22 @@ __all__ = ["OxigraphStore"]
 class OxigraphStore:
     """Reads and writes one embedded store; see `kgsync.graph.port` for the contract."""
 
-    capabilities = StoreCapabilities(
-        writable=True,
-        named_graphs=True,
-        difference=True,
-        complete_answers=True,
-        concurrent_reads=True,
-    )
-
-    def __init__(self, store: ox.Store, label: str, *, owned: bool) -> None:
+    def __init__(self, store: ox.Store, label: str, *, owned: bool, writable: bool = True) -> None:
         """Wrap an open store.
 
         Args:
             store: The store.
             label: Its name in messages.
             owned: Whether `close` may release it.
+            writable: Whether it may be written.
         """
+        self.capabilities = StoreCapabilities(
+            writable=writable,
+            named_graphs=True,
+            difference=True,
+            complete_answers=True,
+            concurrent_reads=True,
+        )
         self._store: ox.Store | None = store
         self._owned = owned
         self.label = label
@@ -56,13 +56,24 @@ class OxigraphStore:
         try:
             return cls(ox.Store(str(path)), str(path), owned=True)
         except OSError as error:
-            if "lock" in str(error).lower():
+            if "Permission denied" in str(error) or "Read-only file system" in str(error):
+                return cls._open_read_only(path)
+            if "LOCK: " in str(error):
                 raise TransientStoreError(
                     f"the Oxigraph store at {path} is open in another process, and it allows one "
                     "at a time; try again when that process is done"
                 ) from error
             raise PermanentStoreError(
                 f"cannot open the Oxigraph store at {path}: {error}"
+            ) from error
+
+    @classmethod
+    def _open_read_only(cls, path: Path) -> OxigraphStore:
+        try:
+            return cls(ox.Store.read_only(str(path)), str(path), owned=True, writable=False)
+        except OSError as error:
+            raise PermanentStoreError(
+                f"cannot read the Oxigraph store at {path}: {error}"
             ) from error
 
     def graphs(self) -> list[str]:

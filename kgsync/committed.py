@@ -16,8 +16,9 @@ from kgsync.config import ModelSettings
 from kgsync.graph.living import Living
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import Ids, TermIndex, TermTable
-from kgsync.publish.sidecar import INDEX, TENSORS, Sidecar, read_index, read_tables, write_sidecar
-from kgsync.state import Manifest, VersionFolder
+from kgsync.publish.manifest import Manifest
+from kgsync.publish.sidecar import TENSORS, Sidecar, read_tables, write_sidecar
+from kgsync.state import VersionFolder
 
 if TYPE_CHECKING:
     from kgsync.models.base import Model
@@ -75,11 +76,6 @@ class CommittedVersion:
         """The model's tables as numpy arrays."""
         path = self.folder.verified(f"embeddings/{TENSORS}")
         return dict(read_tables(path.parent))
-
-    @cached_property
-    def index(self) -> Any:
-        """The sidecar's index: kind, row, iri, trained."""
-        return read_index(self.folder.verified(f"embeddings/{INDEX}").parent)
 
     def model(self) -> Model:
         """The model, ready to score or to be updated; its tables are copies."""

@@ -136,9 +136,9 @@ class UpdateSettings:
 class EvaluationSettings:
     """Link prediction on the held-out edges."""
 
-    validation_sample: int | None = 1000
-    """Rank a fixed, seeded sample of so many validation edges; none ranks all."""
-    test_sample: int | None = 2000
+    validation_sample: int = 1000
+    """Rank a fixed, seeded sample of so many validation edges; 0 ranks all."""
+    test_sample: int = 2000
     """The same for the quality in the report."""
     memory_mb: int = 256
     """Bound on the score matrix of one ranking batch."""
@@ -309,7 +309,7 @@ def _check(settings: Settings) -> None:
     ]
     for name in ("validation_sample", "test_sample"):
         sample = getattr(settings.evaluation, name)
-        rules.append((sample is None or sample >= 1, f"evaluation: {name} must be at least 1"))
+        rules.append((sample >= 0, f"evaluation: {name} must not be negative"))
     for section, key in (
         ("training", "learning_rate"),
         ("update", "change_learning_rate"),

@@ -12,10 +12,10 @@ from kgsync.committed import CommittedVersion, GraphData
 from kgsync.config import Settings
 from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermIndex
+from kgsync.publish.manifest import Manifest
 from kgsync.publish.sidecar import Sidecar
 from kgsync.reading import Reading
 from kgsync.report import Action, StepReport
-from kgsync.state import Manifest
 
 if TYPE_CHECKING:
     from kgsync.models.base import Model

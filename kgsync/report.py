@@ -37,6 +37,8 @@ class StepReport:
     change: ChangeCounts | None = None
     skipped: dict[str, int] = field(default_factory=dict)
     """Triples that are not embedded, by reason."""
+    adopted: dict[str, int] = field(default_factory=dict)
+    """After adoption: vectors adopted, elements without one, vectors unused."""
     quality_before: Quality | None = None
     """With survivors' old vectors and new elements' start vectors."""
     quality: Quality | None = None
@@ -89,6 +91,8 @@ class StepReport:
             lines.append(f"not embedded: {named_counts(self.skipped)}")
         if self.untrained:
             lines.append(f"without a training edge: {self.untrained:,}")
+        if self.adopted:
+            lines.append(f"vectors: {named_counts(self.adopted)}")
         for label, quality in (("before", self.quality_before), ("after", self.quality)):
             if quality is not None:
                 lines.append(f"quality {label:6} {describe_quality(quality)}")

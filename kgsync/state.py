@@ -21,7 +21,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,28 +31,14 @@ from typing import Any
 import safetensors
 
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
+from kgsync.publish.manifest import Manifest
 
-__all__ = ["FORMAT", "Manifest", "State", "VersionFolder", "write_file"]
+__all__ = ["FORMAT", "State", "VersionFolder", "write_file"]
 
 FORMAT = 1
 _FOLDER = re.compile(r"\d{6,}")
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What a version is; everything but the data itself."""
-
-    version: int
-    previous: int | None
-    graph_version: dict[str, Any]
-    created: str
-    fingerprint: dict[str, Any]
-    model: dict[str, Any]
-    triples: int
-    skipped: dict[str, int]
-    report: dict[str, Any]
-    files: dict[str, dict[str, Any]]
-    """Path inside the folder -> sha256, bytes."""
+_NOTHING: dict[str, Any] = {"version": None, "highest": 0}
+"""What CURRENT says before the first commit."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +86,10 @@ class State:
     @property
     def exists(self) -> bool:
         """Whether the directory holds a state, be it a damaged one."""
-        return any((self.path / name).exists() for name in ("state.json", "CURRENT"))
+        if (self.path / "state.json").exists():
+            return True
+        # A process killed while it made the state leaves a pointer to nothing.
+        return (self.path / "CURRENT").exists() and self._pointer() != _NOTHING
 
     @cached_property
     def uuid(self) -> str:
@@ -113,16 +102,6 @@ class State:
             )
         return str(data["uuid"])
 
-    def create(self) -> None:
-        """Make the directory, if it is not there."""
-        if self.exists:
-            return
-        with self._writing("the state"):
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._point(None, 0)
-            identity = {"format": FORMAT, "uuid": str(uuid.uuid4())}
-            write_file(self.path / "state.json", json.dumps(identity))
-
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the state for one writer. A process that dies holds nothing.
@@ -130,8 +109,8 @@ class State:
         Raises:
             StateLockedError: Another process holds it.
         """
-        self.create()
         with self._writing("the lock"):
+            self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
@@ -144,6 +123,7 @@ class State:
                 ) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
+            self._create()
             yield
         finally:
             os.close(handle)
@@ -220,17 +200,37 @@ class State:
         with self._writing("CURRENT"):
             self._point(number, highest)
 
-    def retain(self, keep: int) -> list[int]:
-        """Remove the files of all but the last versions; returns the numbers that lost theirs."""
-        current = self.current()
-        assert current is not None
-        folders = [folder for folder in self.versions() if folder.retained]
-        dropped = [f for f in folders[:-keep] if f.manifest.version != current.manifest.version]
-        for folder in dropped:
-            for child in folder.path.iterdir():
-                if child.is_dir():
-                    shutil.rmtree(child, ignore_errors=True)
-        return [folder.manifest.version for folder in dropped]
+    def superfluous(self, keep: int) -> list[int]:
+        """Versions, other than the current and the last ones, that still have files."""
+        pointer = self._pointer()
+        committed = [number for number in self._numbers() if number <= pointer["highest"]]
+        return [n for n in committed[:-keep] if n != pointer["version"] and self._data(n)]
+
+    def drop_files(self, numbers: Iterable[int]) -> None:
+        """Remove the files of versions; their manifests stay as the history."""
+        for number in numbers:
+            for folder in self._data(number):
+                shutil.rmtree(folder)
+
+    def set_aside_current(self) -> None:
+        """Move a damaged current version out of the way, without losing what is left of it."""
+        pointer = self._pointer()
+        folder = self._folder(pointer["version"])
+        if folder.exists():
+            folder.rename(self.path / f"damaged-{folder.name}")
+        self._point(None, pointer["highest"])
+
+    def _create(self) -> None:
+        """Give a new directory its identity; only called under the lock."""
+        if self.exists:
+            return
+        with self._writing("the state"):
+            self._point(**_NOTHING)
+            identity = {"format": FORMAT, "uuid": str(uuid.uuid4())}
+            write_file(self.path / "state.json", json.dumps(identity))
+
+    def _data(self, number: int) -> list[Path]:
+        return [child for child in self._folder(number).iterdir() if child.is_dir()]
 
     def _pointer(self) -> dict[str, Any]:
         return self._read_json(self.path / "CURRENT")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 from kgsync.committed import CommittedVersion, write_version
 from kgsync.config import Settings, load_settings
 from kgsync.draft import Trained, prepare
-from kgsync.errors import ConfigError, SettingsChangedError, StateError, StoreError
+from kgsync.errors import (
+    ConfigError,
+    KgsyncError,
+    SettingsChangedError,
+    StateCorruptedError,
+    StateError,
+)
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import Living
-from kgsync.graph.port import GraphStore
-from kgsync.graph.stores import StoreTarget, is_in_memory, store_name
+from kgsync.graph.stores import StoreTarget, opened, store_label, store_name
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
-from kgsync.publish.target import PublishTarget, opened
+from kgsync.publishing import PublishTarget
 from kgsync.reading import Reading, check_removal, read_version, todo, versions_of
 from kgsync.report import Action, Plan, Status, StepReport
 from kgsync.seeds import Seeds
@@ -126,7 +132,7 @@ class KGSync:
             current = self._current()
             self._check_settings(current)
             with phases("fetch"), opened(self._target) as store:
-                self._repair(store, current)
+                self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
@@ -153,15 +159,17 @@ class KGSync:
         """Train from scratch on the newest graph version, under the settings as they are now."""
         phases = Phases(self._listener)
         with self.state.lock():
-            current = self._current()
+            current, warnings = self._current_or_damage()
             with phases("fetch"), opened(self._target) as store:
+                self._publish().check(store, None)
                 newest = versions_of(store, self.settings).versions[-1:]
                 reading = read_version(store, newest, current, self.settings, compare=False)
             cost = Cost()
             trained = self._train(reading, None, phases, cost)
-            if current is not None:
+            if self.state.next_number() > 1:
                 trained = replace(trained, action="rebuilt")
-            return self._commit(reading, trained, current, phases, cost)
+            report = self._commit(reading, trained, current, phases, cost)
+            return replace(report, warnings=(*warnings, *report.warnings))
 
     def adopt(self, file: Path | str) -> StepReport:
         """Take existing vectors as the first version, unmoved; nothing is trained.
@@ -182,6 +190,7 @@ class KGSync:
                 )
             vectors = load_vectors(Path(file))
             with phases("fetch"), opened(self._target) as store:
+                self._publish().check(store, None)
                 ahead = todo(versions_of(store, self.settings), None, self.settings)
                 reading = read_version(store, ahead, None, self.settings)
             with phases("adopt"):
@@ -240,11 +249,10 @@ class KGSync:
         """Where this sync stands; the store is not asked."""
         current = self._current()
         folders = self.state.versions() if current is not None else []
-        label = "in memory" if is_in_memory(self._target) else str(self._target)
         manifest = current.manifest if current else None
         return Status(
             state=str(self.state.path),
-            store=label,
+            store=store_label(self._target),
             version=manifest.version if manifest else None,
             graph_version=manifest.graph_version["name"] if manifest else None,
             created=manifest.created if manifest else None,
@@ -262,6 +270,17 @@ class KGSync:
         assert self.state.uuid  # refuses a state of another format
         folder = self.state.current()
         return None if folder is None else CommittedVersion(folder)
+
+    def _current_or_damage(self) -> tuple[CommittedVersion | None, tuple[str, ...]]:
+        """The committed version, or a warning about it if it is damaged and set aside."""
+        try:
+            current = self._current()
+            if current is not None:
+                assert current.graph  # reads and checks what a rebuild carries on
+        except StateCorruptedError as error:
+            self.state.set_aside_current()
+            return None, (f"ids start anew, the damaged version was set aside: {error}",)
+        return current, ()
 
     def _check_settings(self, current: CommittedVersion | None) -> None:
         if current is None:
@@ -319,10 +338,10 @@ class KGSync:
         from kgsync.training.adoption import adopt_vectors
 
         problem = self._problem(reading)
-        model, without = adopt_vectors(problem, reading.fetched.terms, vectors, file)
+        model, counts = adopt_vectors(problem, reading.fetched.terms, vectors, file)
         quality = problem.test(model)
-        reading.dropped["without_adopted_vector"] = without
-        return Trained("adopted", model, {"quality": quality.to_json() if quality else None})
+        about = {"quality": quality.to_json() if quality else None, "adopted": counts}
+        return Trained("adopted", model, about)
 
     def _problem(self, reading: Reading) -> Problem:
         from kgsync.training.problem import Problem
@@ -348,9 +367,9 @@ class KGSync:
         draft = prepare(number, reading, trained, current, self.settings)
         report = replace(
             draft.report,
-            seconds=phases.seconds,
+            seconds=dict(phases.seconds),
             cost=cost,
-            peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            peak_memory_mb=_peak_memory_mb(),
             files=str(self.state.path / f"{number:06d}" / "embeddings"),
         )
         with phases("write"), self.state.drafting(number) as path:
@@ -361,22 +380,23 @@ class KGSync:
             publish.stage(folder)
         with phases("commit"):
             self.state.commit(number)
+        warnings: tuple[str, ...] = ()
         with phases("publish"):
-            dropped = self.state.retain(self.settings.state.keep)
             try:
-                publish.flip(number, dropped)
-            except StoreError as error:
-                # The version is committed; the next step finds the store's head behind.
-                report = replace(report, warnings=(f"the store's head was not moved: {error}",))
-        return report
+                self._publish_head(publish, number)
+            except (KgsyncError, OSError) as error:
+                # The version is committed; the next step finds what is left to do.
+                warnings = (f"version {number} is committed, but not all is published: {error}",)
+        return replace(report, seconds=phases.seconds, warnings=warnings)
+
+    def _publish_head(self, publish: PublishTarget, number: int) -> None:
+        """Show the version as current; then, and only then, drop the files of old ones."""
+        superfluous = self.state.superfluous(self.settings.state.keep)
+        publish.flip(number, superfluous)
+        self.state.drop_files(superfluous)
 
     def _publish(self) -> PublishTarget:
         return PublishTarget(self.settings.publish, self._target, self.state)
-
-    def _repair(self, store: GraphStore, current: CommittedVersion | None) -> None:
-        """Publish the committed version again if the store does not show it as current."""
-        if current is not None:
-            self._publish().repair(store, current.folder)
 
     def _nothing_new(self, current: CommittedVersion | None) -> StepReport:
         manifest = current.manifest if current else None
@@ -398,3 +418,8 @@ class KGSync:
         if self._view is None or self._view[0] != number:
             self._view = number, VectorView(current)
         return self._view[1]
+
+
+def _peak_memory_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

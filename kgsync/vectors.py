@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kgsync.committed import CommittedVersion
 from kgsync.errors import ConfigError, UnknownTermError
-from kgsync.evaluation.ranking import KnownTriples
 
 if TYPE_CHECKING:
     from kgsync.models.base import Model
@@ -79,6 +77,8 @@ class VectorView:
     ) -> list[Prediction]:
         """The k most plausible entities for the open side of a triple, best first.
 
+        The given entity itself is left out, unless the graph relates it to itself.
+
         Raises:
             ConfigError: Not exactly one of head and tail is given.
             UnknownTermError: A given IRI has no vector in this version.
@@ -87,6 +87,8 @@ class VectorView:
             raise ConfigError("a prediction needs a relation and exactly one of head and tail")
         given = head if head is not None else tail
         assert given is not None
+        import torch
+
         row = self._row(given, "entity")
         relation_row = self._row(relation, "relation")
         model = self._model
@@ -94,10 +96,7 @@ class VectorView:
         predicate = model.rows("relation", torch.tensor([relation_row]))
         score = model.score_tails if head is not None else model.score_heads
         scores = score(anchor, predicate, model.rows("entity", slice(None)))[0].numpy()
-        side: Literal["head", "tail"] = "tail" if head is not None else "head"
-        _, answers = self._known.answers(side, np.array([row]), np.array([relation_row]))
-        known = np.zeros(len(scores), bool)
-        known[answers] = True
+        known = self._known_answers(row, relation_row, tails=head is not None)
         if not known[row]:
             scores[row] = -np.inf  # that a thing is related to itself is rarely what is asked
         if new_only:
@@ -113,11 +112,16 @@ class VectorView:
     def _model(self) -> Model:
         return self._version.model()
 
-    @cached_property
-    def _known(self) -> KnownTriples:
+    def _known_answers(self, row: int, relation: int, *, tails: bool) -> NDArray[np.bool_]:
+        """For each entity row, whether the graph has it on the open side."""
         graph = self._version.graph
-        embedded = graph.edges.where(graph.living.all_alive(graph.edges))
-        return KnownTriples(graph.living.rows(embedded), len(graph.living.relations))
+        given, asked = graph.edges.heads, graph.edges.tails
+        if not tails:
+            given, asked = asked, given
+        matches = (given == graph.living.entities[row]) & (
+            graph.edges.relations == graph.living.relations[relation]
+        )
+        return np.isin(graph.living.entities, asked[matches])
 
     @cached_property
     def _unit(self) -> dict[Kind, Vector]:

@@ -12,6 +12,7 @@ import typer
 
 from kgsync import __version__
 from kgsync.cli.output import output
+from kgsync.errors import KgsyncError
 
 if TYPE_CHECKING:
     from kgsync.report import StepReport
@@ -75,8 +76,12 @@ def init(
     output.text(f"wrote {config}: {answer['found']}")
     report = None
     if adopt is not None:
-        with _sync(config) as sync:
-            report = sync.adopt(adopt)
+        try:
+            with _sync(config) as sync:
+                report = sync.adopt(adopt)
+        except KgsyncError:
+            config.unlink()  # so that a corrected command finds nothing in its way
+            raise
         _show(report)
     output.data({**answer, "report": report.to_json() if report else None})
     output.text("next: kgsync plan, then kgsync step")
@@ -117,15 +122,13 @@ def step(
     """Take the next graph version: update the vectors, publish and commit them."""
     output.json = json
     with _sync(config) as sync:
-        if all_:
-            reports = sync.catch_up(allow_large_removal=allow_large_removal)
-        else:
-            reports = [sync.step(allow_large_removal=allow_large_removal)]
-    output.data([r.to_json() for r in reports] if all_ else reports[0].to_json())
-    for report in reports:
-        _show(report)
-    if not reports:
-        output.text("nothing new: the embeddings are up to date")
+        while True:
+            report = sync.step(allow_large_removal=allow_large_removal)
+            _show(report)
+            output.committed += [report.to_json()] if report.changed else []
+            if not all_ or report.behind == 0:
+                break
+    output.data(output.committed if all_ else report.to_json())
 
 
 @app.command()

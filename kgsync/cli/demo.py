@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
@@ -13,7 +16,9 @@ from kgsync.cli.output import output
 from kgsync.errors import ConfigError
 from kgsync.listener import Listener
 from kgsync.sync import KGSync
-from kgsync.vectors import Neighbor
+
+if TYPE_CHECKING:
+    from kgsync.vectors import Neighbor
 
 __all__ = ["build_store", "run_demo"]
 
@@ -74,11 +79,12 @@ def run_demo(folder: Path, listener: Listener) -> None:
     output.text(f"  graph     {folder / 'graph.oxigraph'}  (with the metadata of every version)")
     output.text(f"  settings  {folder / 'kgsync.toml'}")
     output.heading("Try next")
+    command = "kgsync" if shutil.which("kgsync") else os.path.relpath(sys.argv[0])
     config = f"-c {folder / 'kgsync.toml'}"
-    output.text(f"  kgsync status {config}")
-    output.text(f"  kgsync neighbors {config} {BASE}city/Alby")
+    output.text(f"  {command} status {config}")
+    output.text(f"  {command} neighbors {config} {BASE}city/Alby")
     output.text(
-        f"  kgsync predict {config} --tail {BASE}genre/opera --relation {BASE}ontology/knownFor"
+        f"  {command} predict {config} --tail {BASE}genre/opera --relation {BASE}ontology/knownFor"
     )
     output.data(
         {
@@ -109,8 +115,9 @@ def build_store(path: Path, versions: int = VERSIONS, people: int = 1500) -> Dem
 
 def _clear(folder: Path) -> None:
     """Make the folder empty, but only if nothing of the user's is in it."""
-    if folder.exists() and not (folder / _MARK).exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder} holds other files; name a new folder for the demo")
+    ours = (folder / _MARK).exists()
+    if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} holds something else; name a new folder for the demo")
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir(parents=True)

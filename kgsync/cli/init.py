@@ -8,7 +8,7 @@ from typing import Any
 
 from kgsync.config import ModelSettings, Settings, SourceSettings
 from kgsync.errors import ConfigError
-from kgsync.publish.target import opened
+from kgsync.graph.stores import opened
 from kgsync.reading import versions_of
 
 __all__ = ["TEMPLATE", "write_config"]
@@ -63,7 +63,7 @@ dimension = {dimension}
 # patience = 10
 
 [evaluation]
-# validation_sample = 1000     # rank so many validation edges, always the same
+# validation_sample = 1000     # rank so many validation edges, always the same; 0: all
 # test_sample = 2000
 # memory_mb = 256              # bound on one block of scores
 

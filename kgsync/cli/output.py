@@ -24,20 +24,26 @@ class Output:
     def __init__(self) -> None:
         """Write for people until told otherwise."""
         self.json = False
-        self._out = Console(highlight=False, soft_wrap=True)
+        # Rich would take parts of IRIs for emoji (urn:book:1) or for markup.
+        self._out = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
         if not self._out.is_terminal:
             self._out.width = 120  # tables in files and pipes need not fit a screen
-        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
+        self._bars: Progress | None = None
+        self.committed: list[Any] = []
+        """Reports of what a command had done when an error ended it."""
 
     def text(self, text: str = "") -> None:
         """A line for people; nothing in JSON mode."""
         if not self.json:
-            self._out.print(text, markup=False)
+            self._pause()
+            self._out.print(text)
 
     def heading(self, text: str) -> None:
         """A heading for people."""
         if not self.json:
-            self._out.print(f"\n{text}", style="bold", markup=False)
+            self._pause()
+            self._out.print(f"\n{text}", style="bold")
 
     def data(self, value: Any) -> None:
         """The one JSON document of a command; nothing for people."""
@@ -53,12 +59,14 @@ class Output:
             table.add_column(column, justify="right" if position else "left", overflow="fold")
         for row in rows:
             table.add_row(*row)
+        self._pause()
         self._out.print(table)
 
     def error(self, error: KgsyncError) -> None:
         """An error: one sentence on standard error, and a document in JSON mode."""
-        self.data({"error": type(error).__name__, "message": str(error)})
-        self._err.print(f"kgsync: {error}", style="red", markup=False)
+        document = {"error": type(error).__name__, "message": str(error)}
+        self.data({**document, "committed": self.committed} if self.committed else document)
+        self._err.print(f"kgsync: {error}", style="red")
 
     @contextmanager
     def listening(self) -> Iterator[Listener]:
@@ -72,27 +80,28 @@ class Output:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=self._err, transient=True) as progress:
-            yield _Bars(progress)
+        with Progress(*columns, console=self._err, transient=True) as self._bars:
+            yield _Bars(self._bars)
+
+    def _pause(self) -> None:
+        """Take the bar off the terminal; the next phase puts it back."""
+        if self._bars is not None:
+            self._bars.stop()
 
 
 class _Bars:
-    """Progress bars, one a phase that reports progress."""
+    """One line on the terminal: the phase, and a bar while it reports progress."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._tasks: dict[str, Any] = {}
+        self._task = progress.add_task("starting", total=None)
 
     def phase(self, name: str) -> None:
-        self._progress.console.print(f"{name} ...", style="dim")
-        for task in self._tasks.values():
-            self._progress.remove_task(task)
-        self._tasks.clear()
+        self._progress.start()
+        self._progress.reset(self._task, description=name, total=None)
 
     def progress(self, name: str, done: int, total: int) -> None:
-        if name not in self._tasks:
-            self._tasks[name] = self._progress.add_task(name, total=total)
-        self._progress.update(self._tasks[name], completed=done, total=total)
+        self._progress.update(self._task, description=name, completed=done, total=total)
 
 
 class _Lines:

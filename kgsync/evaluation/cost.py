@@ -15,8 +15,3 @@ class Cost:
     """Scored triples."""
     gradient_steps: int = 0
     """Vectors updated: one vector updated once is one step."""
-
-    def add(self, other: Cost) -> None:
-        """Add the counts of another piece of work."""
-        self.score_evaluations += other.score_evaluations
-        self.gradient_steps += other.gradient_steps

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.graph.living import TripleRows
+from kgsync.graph.snapshot import KeyLayout
 from kgsync.models.base import Model
 
 __all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
@@ -42,7 +43,7 @@ class LinkPrediction:
 
 
 class KnownTriples:
-    """All true triples of a version, indexed by the two terms of a query (compressed rows)."""
+    """All true triples of a version as sorted keys, to be asked by two of their terms."""
 
     def __init__(self, triples: TripleRows, relations: int) -> None:
         """Index the triples.
@@ -51,10 +52,13 @@ class KnownTriples:
             triples: Rows of the true triples.
             relations: Number of relation rows.
         """
-        heads, relation, tails = triples
-        self._relations = relations
-        self._by_head = _grouped(heads * relations + relation, tails)
-        self._by_tail = _grouped(tails * relations + relation, heads)
+        heads, relation, tails = triples.astype(np.int32)
+        relation_bits = max(1, (relations - 1).bit_length())
+        self._layout = KeyLayout((64 - relation_bits) // 2, relation_bits)
+        self._keys = {
+            "tail": np.sort(self._layout.pack(heads, relation, tails)),
+            "head": np.sort(self._layout.pack(tails, relation, heads)),
+        }
 
     def answers(
         self, side: Side, given: NDArray[np.int64], relation: NDArray[np.int64]
@@ -66,13 +70,16 @@ class KnownTriples:
             given: Entity rows of the other side.
             relation: Relation rows.
         """
-        keys, values = self._by_head if side == "tail" else self._by_tail
-        wanted = given * self._relations + relation
-        start = np.searchsorted(keys, wanted, "left")
-        count = np.searchsorted(keys, wanted, "right") - start
-        query = np.repeat(np.arange(len(wanted)), count)
+        keys = self._keys[side]
+        none = np.zeros(len(given), np.int32)
+        first = self._layout.pack(given.astype(np.int32), relation.astype(np.int32), none)
+        last = first | np.uint64((1 << self._layout.entity_bits) - 1)
+        start = np.searchsorted(keys, first, "left")
+        count = np.searchsorted(keys, last, "right") - start
+        query = np.repeat(np.arange(len(given)), count)
         offset = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
-        return query, values[start[query] + offset]
+        _, _, entity = self._layout.unpack(keys[start[query] + offset])
+        return query, entity.astype(np.int64)
 
 
 def link_prediction(
@@ -118,7 +125,7 @@ def ranks(
     """
     candidates = model.rows("entity", slice(None))
     count = model.sizes["entity"]
-    block = max(1, memory_mb * 2**20 // (count * 8))
+    block = max(1, memory_mb * 2**20 // (count * 16))  # scores, in double while computed
     heads, relations, tails = triples
     given, true = (heads, tails) if side == "tail" else (tails, heads)
     result = np.empty(triples.shape[1])
@@ -145,10 +152,3 @@ def _block_ranks(
     better = (scores > own).sum(1)
     equal = (scores == own).sum(1)  # the true entity itself is a known answer
     return (1 + better + equal / 2).double().numpy()
-
-
-def _grouped(
-    keys: NDArray[np.int64], values: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    order = np.lexsort((values, keys))
-    return keys[order], values[order]

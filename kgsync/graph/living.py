@@ -30,13 +30,8 @@ class Living:
 
     def rows(self, edges: Snapshot) -> TripleRows:
         """Edges as rows; every element of the edges must live."""
-        return np.stack(
-            [
-                np.searchsorted(self.entities, edges.heads),
-                np.searchsorted(self.relations, edges.relations),
-                np.searchsorted(self.entities, edges.tails),
-            ]
-        )
+        entity, relation = _positions(self.entities), _positions(self.relations)
+        return np.stack([entity[edges.heads], relation[edges.relations], entity[edges.tails]])
 
     def all_alive(self, edges: Snapshot) -> NDArray[np.bool_]:
         """For each edge, whether its three elements live."""
@@ -45,3 +40,10 @@ class Living:
             & np.isin(edges.relations, self.relations)
             & np.isin(edges.tails, self.entities)
         )
+
+
+def _positions(ids: Ids) -> NDArray[np.int64]:
+    """For each id up to the largest its position among the ids: far faster than searching."""
+    positions = np.zeros(int(ids[-1]) + 1 if len(ids) else 0, np.int64)
+    positions[ids] = np.arange(len(ids))
+    return positions

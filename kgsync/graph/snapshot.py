@@ -73,8 +73,8 @@ class Snapshot:
     def of_keys(cls, layout: KeyLayout, keys: Keys) -> Snapshot:
         """The snapshot of keys in any order, doubles merged; the keys are used up."""
         keys.sort()  # np.unique hashes first, which takes many times as long
-        doubles = keys[1:] == keys[:-1]
-        return cls(*layout.unpack(np.delete(keys, np.flatnonzero(doubles))))
+        doubles = np.flatnonzero(keys[1:] == keys[:-1])
+        return cls(*layout.unpack(np.delete(keys, doubles) if len(doubles) else keys))
 
     @classmethod
     def empty(cls) -> Snapshot:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -12,7 +14,16 @@ from typing import Any, TypeAlias, cast
 from kgsync.errors import ConfigError
 from kgsync.graph.port import GraphReader, GraphStore
 
-__all__ = ["ADAPTERS", "StoreTarget", "is_in_memory", "open_store", "store_name"]
+__all__ = [
+    "ADAPTERS",
+    "StoreTarget",
+    "is_in_memory",
+    "open_store",
+    "opened",
+    "slug",
+    "store_label",
+    "store_name",
+]
 
 StoreTarget: TypeAlias = Any
 """A path, a URL, a `pyoxigraph.Store`, an `rdflib.Dataset`/`Graph`, or a `GraphReader`."""
@@ -25,6 +36,7 @@ ADAPTERS: dict[str, str] = {
 }
 """Scheme of a URL, `path`, or type of an object -> `module:Class`, imported only when needed."""
 
+_CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
@@ -51,6 +63,22 @@ def open_store(target: StoreTarget, *, create: bool = False) -> GraphStore:
     return cast("GraphStore", adapter.open(target, create=create))
 
 
+@contextmanager
+def opened(target: StoreTarget, *, create: bool = False) -> Iterator[GraphStore]:
+    """A store held open for a while: an embedded one admits a single process at a time."""
+    store = open_store(target, create=create)
+    try:
+        yield store
+    finally:
+        if store is not target:
+            store.close()
+
+
+def store_label(target: StoreTarget) -> str:
+    """How to name a store in reports, without credentials."""
+    return "in memory" if is_in_memory(target) else _CREDENTIALS.sub(r"\1", str(target))
+
+
 def is_in_memory(target: StoreTarget) -> bool:
     """Whether the target is an object of this process, which no path or URL names."""
     return not isinstance(target, str | os.PathLike)
@@ -60,11 +88,14 @@ def store_name(target: StoreTarget) -> str:
     """A short name for a store, used for the default state directory and metadata graph."""
     if is_in_memory(target):
         raise ConfigError("an in-memory store needs an explicit state directory: pass state=...")
-    text = str(target)
-    text = text if _SCHEME.match(text) else Path(text).resolve().name
-    text = re.sub(r"^[a-z][a-z0-9+.-]+://([^/@]*@)?", "", text, flags=re.IGNORECASE)
-    text = re.sub(r"\.(oxigraph|ox|db|rdf)$", "", text)
-    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "graph"
+    text = store_label(target)
+    text = _SCHEME.sub("", text) if _SCHEME.match(text) else Path(text).resolve().name
+    return slug(re.sub(r"\.(oxigraph|ox|db|rdf)$", "", text)) or "graph"
+
+
+def slug(text: str) -> str:
+    """A name that can stand in paths and IRIs."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
 
 
 def _adapter_key(target: StoreTarget) -> str:

@@ -51,11 +51,13 @@ class TermTable:
 
     def extended(self, iris: Any, key: bytes) -> TermTable:
         """This table with the unknown ones of `iris` appended in code-point order."""
-        distinct = pc.unique(iris)
-        unknown = distinct.filter(pa.array(self.ids(distinct) < 0))
+        unknown = iris.filter(pa.array(self.ids(iris) < 0))
         if not len(unknown):
             return self
         unknown = unknown.take(pc.sort_indices(unknown))
+        again = np.asarray(pc.equal(unknown[1:], unknown[:-1]))
+        if again.any():
+            unknown = unknown.filter(pa.array(np.append(True, ~again)))
         hashes = np.concatenate([self.hashes, keyed_hashes(unknown, key)])
         return TermTable(pa.concat_arrays([self.iris, unknown]), hashes)
 

@@ -67,6 +67,11 @@ class VersionList:
             later = set(self.chain[self.chain.index(current.name) + 1 :])
             return tuple(version for version in self.versions if version.name in later)
         assert self.sort_key is not None
+        if self.order == "issued" and current.issued is None:
+            raise VersionError(
+                f"the current version <{current.name}> has no dcterms:issued, while others have; "
+                "add it to the catalogue, or run `kgsync rebuild`"
+            )
         position = self.sort_key(current.name, current.issued)
         return tuple(v for v in self.versions if self.sort_key(v.name, v.issued) > position)
 
@@ -117,14 +122,13 @@ def find_versions(reader: GraphReader, graphs: str | None, catalog: str | None) 
     described = [graph for graph in present if graph in metadata]
     if described:
         return _ordered(described, metadata)
-    others = present
-    if len(others) == 1:
-        return _live(others[0])
-    if not others:
+    if len(present) == 1:
+        return _live(present[0])
+    if not present:
         return _live(None)
     raise VersionError(
-        f"{reader.label} has {len(others)} named graphs and no version metadata: "
-        f"{_list(others)}; set `graphs`, for example to the common part with {{version}} in it"
+        f"{reader.label} has {len(present)} named graphs and no version metadata: "
+        f"{_list(present)}; set `graphs`, for example to the common part with {{version}} in it"
     )
 
 
@@ -164,6 +168,11 @@ def _metadata(reader: GraphReader, catalog: str | None) -> dict[str, _Record]:
         query = queries.load("_version_metadata_default").bind()
     else:
         query = queries.load("_version_metadata").bind(catalog=catalog)
+        present = reader.graphs()
+        if catalog not in present:
+            raise VersionError(
+                f"there is no catalogue <{catalog}> in {reader.label}; there are {_list(present)}"
+            )
     records: dict[str, _Record] = {}
     for version, property_, value in reader.select(query):
         if version is None or property_ is None or value is None or version.kind != "iri":

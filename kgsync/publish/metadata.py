@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rdflib import DCTERMS, PROV, RDF, XSD, Graph, Literal, Namespace, URIRef
@@ -15,8 +16,8 @@ from rdflib import DCTERMS, PROV, RDF, XSD, Graph, Literal, Namespace, URIRef
 from kgsync import queries
 from kgsync.errors import PermanentStoreError
 from kgsync.graph.port import OUTPUT_GRAPH, GraphStore
+from kgsync.publish.manifest import Manifest
 from kgsync.publish.sidecar import FILES
-from kgsync.state import Manifest, VersionFolder
 
 __all__ = ["KGE", "MetadataGraph"]
 
@@ -24,7 +25,6 @@ __all__ = ["KGE", "MetadataGraph"]
 DCAT = Namespace("http://www.w3.org/ns/dcat#")
 KGE = Namespace("https://w3id.org/kgsync/ns#")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
-VOID = Namespace("http://rdfs.org/ns/void#")
 
 _METRICS = {
     "mrr": KGE.meanReciprocalRank,
@@ -80,14 +80,15 @@ class MetadataGraph:
         current = rows[0][1]
         return None if current is None else int(current.value)
 
-    def stage(self, store: GraphStore, folder: VersionFolder) -> None:
-        """Describe a version; it is not current yet."""
+    def stage(self, store: GraphStore, manifest: Manifest, folder: Path) -> None:
+        """Describe a version whose files are in a folder; it is not current yet."""
         self.head(store)
-        version, run = (iri(folder.manifest.version) for iri in (self.version_iri, self.run_iri))
+        version, run = (iri(manifest.version) for iri in (self.version_iri, self.run_iri))
         forget = queries.load("_forget_version")
         store.update(forget.bind(graph=self.graph, version=version, run=run))
         store.insert(
-            self.graph, self._describe(folder).serialize(format="nt", encoding="utf-8").decode()
+            self.graph,
+            self._describe(manifest, folder).serialize(format="nt", encoding="utf-8").decode(),
         )
 
     def flip(self, store: GraphStore, version: int) -> None:
@@ -104,8 +105,7 @@ class MetadataGraph:
         if iris:
             store.update(queries.load("_forget_files").bind(graph=self.graph, versions=iris))
 
-    def _describe(self, folder: VersionFolder) -> Graph:
-        manifest = folder.manifest
+    def _describe(self, manifest: Manifest, folder: Path) -> Graph:
         graph = Graph()
         dataset = URIRef(self.dataset)
         version = URIRef(self.version_iri(manifest.version))
@@ -128,7 +128,8 @@ class MetadataGraph:
         _add_report(graph, version, manifest.report)
         self._add_run(graph, version, manifest)
         for name, media_type in FILES.items():
-            _add_file(graph, version, folder, f"embeddings/{name}", media_type)
+            recorded = manifest.files[f"embeddings/{name}"]
+            _add_file(graph, version, folder / "embeddings" / name, recorded, media_type)
         return graph
 
     def _add_run(self, graph: Graph, version: URIRef, manifest: Manifest) -> None:
@@ -153,7 +154,7 @@ def _add_source(graph: Graph, version: URIRef, manifest: Manifest) -> None:
         if source_graph is not None:
             graph.add((source, PROV.specializationOf, URIRef(source_graph)))
     graph.add((version, PROV.wasDerivedFrom, source))
-    graph.add((source, VOID.triples, Literal(manifest.triples)))
+    graph.add((version, KGE.sourceTriples, Literal(manifest.triples)))
 
 
 def _add_report(graph: Graph, version: URIRef, report: dict[str, Any]) -> None:
@@ -169,14 +170,15 @@ def _add_report(graph: Graph, version: URIRef, report: dict[str, Any]) -> None:
         graph.add((version, KGE[_camel(name)], Literal(total)))
 
 
-def _add_file(graph: Graph, version: URIRef, folder: VersionFolder, name: str, media: str) -> None:
-    recorded = folder.manifest.files[name]
-    stem = name.rpartition("/")[2].partition(".")[0]
+def _add_file(
+    graph: Graph, version: URIRef, path: Path, recorded: dict[str, Any], media_type: str
+) -> None:
+    stem = path.name.partition(".")[0]
     file, checksum = URIRef(f"{version}-{stem}"), URIRef(f"{version}-{stem}-checksum")
     graph.add((version, DCAT.distribution, file))
     graph.add((file, RDF.type, DCAT.Distribution))
-    graph.add((file, DCAT.downloadURL, URIRef((folder.path / name).resolve().as_uri())))
-    graph.add((file, DCAT.mediaType, Literal(media)))
+    graph.add((file, DCAT.downloadURL, URIRef(path.resolve().as_uri())))
+    graph.add((file, DCAT.mediaType, Literal(media_type)))
     graph.add((file, DCAT.byteSize, Literal(recorded["bytes"], datatype=XSD.nonNegativeInteger)))
     graph.add((file, SPDX.checksum, checksum))
     graph.add((checksum, SPDX.algorithm, SPDX.checksumAlgorithm_sha256))

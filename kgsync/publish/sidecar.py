@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kgsync.errors import ConfigError
 
-__all__ = ["FILES", "Sidecar", "load_vectors", "read_index", "read_tables", "write_sidecar"]
+__all__ = ["FILES", "Sidecar", "load_vectors", "read_tables", "write_sidecar"]
 
 TENSORS, INDEX, VECTORS = "tensors.safetensors", "index.parquet", "vectors.parquet"
 FILES = {
@@ -59,17 +59,18 @@ def write_sidecar(folder: Path, sidecar: Sidecar) -> None:
     pq.write_table(index, folder / INDEX, compression="zstd")
     vectors = pa.chunked_array([_lists(sidecar.tables[k]) for k in kinds])
     table = pa.table({"iri": iris, "kind": kind, "vector": vectors, "trained": trained})
-    pq.write_table(table, folder / VECTORS, compression="zstd", use_byte_stream_split=["vector"])
+    pq.write_table(
+        table,
+        folder / VECTORS,
+        compression="zstd",
+        use_dictionary=["kind"],
+        use_byte_stream_split=["vector.list.element"],
+    )
 
 
 def read_tables(folder: Path) -> dict[str, Table]:
     """The tables of a sidecar."""
     return dict(safetensors.numpy.load_file(folder / TENSORS))
-
-
-def read_index(folder: Path) -> Any:
-    """The index of a sidecar as an Arrow table."""
-    return pq.read_table(folder / INDEX)
 
 
 def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
@@ -96,12 +97,19 @@ def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
                     for kind in ("entity", "relation")
                 }
         table = pq.read_table(path, columns=["iri", "kind", "vector"])
+        if any(column.null_count for column in table.columns):
+            raise ConfigError(f"{path} has rows without an IRI, kind or vector")
+        strange = set(pc.unique(table["kind"]).to_pylist()) - {"entity", "relation"}
+        if strange:
+            raise ConfigError(f"{path} has rows of a kind that is no entity or relation: {strange}")
         found = {}
         for kind in ("entity", "relation"):
-            rows = table.filter(pc.equal(table["kind"], kind))
-            vectors = rows["vector"].to_pylist()
-            if len({len(vector) for vector in vectors}) > 1:
-                raise ConfigError(f"{path}: the {kind} vectors differ in length")
+            rows = table.filter(pc.equal(table["kind"], kind)).combine_chunks()
+            lengths = pc.unique(pc.list_value_length(rows["vector"])).to_pylist()
+            if len(lengths) != 1:
+                raise ConfigError(f"{path}: the {kind} vectors are missing or differ in length")
+            numbers = pc.list_flatten(rows["vector"]).to_numpy()
+            vectors = numbers.reshape(rows.num_rows, *lengths)
             found[kind] = _checked(path, kind, rows["iri"].to_pylist(), vectors)
         return found
     except FileNotFoundError:

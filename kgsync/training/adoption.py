@@ -19,8 +19,8 @@ __all__ = ["adopt_vectors"]
 
 def adopt_vectors(
     problem: Problem, terms: TermIndex, vectors: dict[str, tuple[list[str], Any]], file: str
-) -> tuple[Model, int]:
-    """A model with the given vectors; elements without one get the mean of those given.
+) -> tuple[Model, dict[str, int]]:
+    """A model with the given vectors; elements without one get the mean of those that fit.
 
     Args:
         problem: The version the vectors belong to.
@@ -29,7 +29,7 @@ def adopt_vectors(
         file: Where they come from, for messages.
 
     Returns:
-        The model, and how many elements of the graph had no vector.
+        The model, and counts: vectors adopted, elements of the graph without one, vectors unused.
 
     Raises:
         ConfigError: The vectors do not fit the model, or none belongs to the graph.
@@ -43,7 +43,8 @@ def adopt_vectors(
             f"{settings.name} also needs the tables {', '.join(extra)}, which {file} cannot give; "
             "adopt vectors of a model with one vector per element"
         )
-    tables, without = {}, 0
+    tables = {}
+    counts = {"adopted": 0, "without_vector": 0, "unused_vectors": 0}
     for kind, table, alive in (
         ("entity", terms.entities, living.entities),
         ("relation", terms.relations, living.relations),
@@ -62,6 +63,8 @@ def adopt_vectors(
         values = np.tile(given[usable].mean(axis=0, dtype=np.float64), (len(alive), 1))
         values = values.astype(np.float32)
         values[rows] = given[usable]
-        without += len(alive) - len(rows)
+        counts["adopted"] += len(rows)
+        counts["without_vector"] += len(alive) - len(rows)
+        counts["unused_vectors"] += len(iris) - len(rows)
         tables[kind] = torch.from_numpy(values)
-    return chosen(settings, tables), without
+    return chosen(settings, tables), counts

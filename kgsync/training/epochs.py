@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -48,9 +49,11 @@ class Trainer:
         self._cost = cost
         self._optimizer = RowOptimizer(model)
         self._corrupted = CorruptedSampler(train, sizes["entity"], sizes["relation"], random)
-        # Entities without a training triple may be drawn as corruptions, but keep their vectors.
-        self._evident = torch.zeros(sizes["entity"], dtype=torch.bool)
-        self._evident[torch.from_numpy(train[[0, 2]].reshape(-1))] = True
+        # Elements without a training triple may be drawn or deleted, but keep their vectors.
+        self._evident = {
+            "entity": _mask(sizes["entity"], train[[0, 2]]),
+            "relation": _mask(sizes["relation"], train[1]),
+        }
 
     def general_epoch(self, learning_rate: float) -> float:
         """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
@@ -105,16 +108,17 @@ class Trainer:
         if not math.isfinite(value):
             raise TrainingError(NOT_FINITE)
         torch.autograd.backward(total)
-        moving = self._evident[entity_rows]
-        for name, leaf in entities.items():
-            assert leaf.grad is not None
-            self._optimizer.step(name, entity_rows[moving], leaf.grad[moving], learning_rate)
-        for name, leaf in predicates.items():
-            assert leaf.grad is not None
-            self._optimizer.step(name, relation_rows, leaf.grad, learning_rate)
         self._cost.score_evaluations += 2 * pairs
-        self._cost.gradient_steps += int(moving.sum()) + len(relation_rows)
+        self._apply("entity", entity_rows, entities, learning_rate)
+        self._apply("relation", relation_rows, predicates, learning_rate)
         return value
+
+    def _apply(self, kind: Kind, rows: Tensor, leaves: Rows, learning_rate: float) -> None:
+        moving = self._evident[kind][rows]
+        for name, leaf in leaves.items():
+            assert leaf.grad is not None
+            self._optimizer.step(name, rows[moving], leaf.grad[moving], learning_rate)
+        self._cost.gradient_steps += int(moving.sum())
 
     def _leaves(self, kind: Kind, rows: Tensor) -> Rows:
         return {
@@ -125,3 +129,9 @@ class Trainer:
 def _gather(leaves: Rows, at: Tensor) -> Rows:
     # The backward pass of embedding() sums by row far faster than that of indexing.
     return {name: functional.embedding(at, leaf) for name, leaf in leaves.items()}
+
+
+def _mask(size: int, rows: NDArray[np.int64]) -> Tensor:
+    mask = torch.zeros(size, dtype=torch.bool)
+    mask[torch.from_numpy(rows.reshape(-1))] = True
+    return mask

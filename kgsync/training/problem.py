@@ -64,9 +64,9 @@ class Problem:
         memory = self.settings.evaluation.memory_mb
         return link_prediction(model, triples, self.known, memory, sampled_from)
 
-    def _sample(self, edges: Snapshot, size: int | None, phase: str) -> TripleRows:
+    def _sample(self, edges: Snapshot, size: int, phase: str) -> TripleRows:
         rows = self.living.rows(edges)
-        if size is None or size >= rows.shape[1]:
+        if size == 0 or size >= rows.shape[1]:
             return rows
         chosen = self.seeds.numpy(phase).choice(rows.shape[1], size, replace=False)
         return rows[:, np.sort(chosen)]

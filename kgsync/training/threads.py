@@ -18,4 +18,10 @@ def use_threads(count: int) -> None:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
-    torch.set_num_threads(count or len(os.sched_getaffinity(0)))
+    torch.set_num_threads(count or _usable_cpus())
+
+
+def _usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

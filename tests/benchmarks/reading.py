@@ -32,7 +32,7 @@ def _kgsync_snapshot(data: Data, *, on_disk: bool) -> Run:
 
     def run() -> Mapping[str, Sized]:
         fetched = fetch(reader, TripleSource(data.old), TermIndex(), None)
-        return {"edges": fetched.edges, "terms": fetched.terms.entities}
+        return {"edges": fetched.edges, "entities": fetched.terms.entities}
 
     return run
 
@@ -131,7 +131,7 @@ class Case:
     contestants: Mapping[str, Prepare]
 
 
-KGSYNC, PLAIN, RDFLIB = "kgsync", "plain pyoxigraph", "rdflib"
+KGSYNC, PLAIN, RDFLIB = "kgsync", "plain", "rdflib"
 
 CASES = {
     f"{job}-{place}": Case(

@@ -46,10 +46,10 @@ RELATIONS = _vectors(["knows", "likes"], 1)
 
 def test_adopted_vectors_are_equal_to_the_bit() -> None:
     entities = _vectors(["c", "a", "d", "b"], 0)
-    model, without = adopt_vectors(
+    model, counts = adopt_vectors(
         _problem(), TERMS, {"entity": entities, "relation": RELATIONS}, "file"
     )
-    assert without == 0
+    assert counts == {"adopted": 6, "without_vector": 0, "unused_vectors": 0}
     for name, row in (("a", 0), ("b", 1), ("c", 2), ("d", 3)):
         expected = entities[1][entities[0].index(f"http://x/{name}")]
         np.testing.assert_array_equal(model.tables["entity"][row].numpy(), expected)
@@ -58,10 +58,11 @@ def test_adopted_vectors_are_equal_to_the_bit() -> None:
 
 def test_elements_without_a_vector_get_the_mean_and_are_counted() -> None:
     entities, relations = _vectors(["d", "a"], 0), _vectors(["likes"], 1)
-    model, without = adopt_vectors(
+    model, counts = adopt_vectors(
         _problem(), TERMS, {"entity": entities, "relation": relations}, "file"
     )
-    assert without == 3  # b, c and knows
+    # b, c and knows
+    assert counts == {"adopted": 3, "without_vector": 3, "unused_vectors": 0}
     for row in (1, 2):
         np.testing.assert_allclose(
             model.tables["entity"][row].numpy(), entities[1].mean(axis=0), rtol=1e-6
@@ -80,10 +81,10 @@ def test_the_mean_is_over_vectors_that_belong_to_the_graph() -> None:
 def test_vectors_of_what_does_not_live_in_the_graph_are_ignored() -> None:
     names = ["unheard-of", "b", "gone", "a", "c", "d"]
     entities = _vectors(names, 0)
-    model, without = adopt_vectors(
+    model, counts = adopt_vectors(
         _problem(), TERMS, {"entity": entities, "relation": RELATIONS}, "file"
     )
-    assert without == 0
+    assert counts == {"adopted": 6, "without_vector": 0, "unused_vectors": 2}
     assert model.sizes == {"entity": 4, "relation": 2}
     for name, row in (("a", 0), ("b", 1), ("c", 2), ("d", 3)):
         expected = entities[1][names.index(name)]

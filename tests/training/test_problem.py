@@ -15,7 +15,7 @@ EDGES = ring(20, 1, 3)
 VERSION = Version(train=EDGES[:25], validation=EDGES[25:33], test=EDGES[33:])
 
 
-def _settings(validation_sample: int | None = None, test_sample: int | None = None) -> Settings:
+def _settings(validation_sample: int = 0, test_sample: int = 0) -> Settings:
     evaluation = EvaluationSettings(validation_sample=validation_sample, test_sample=test_sample)
     return Settings(model=MODEL, evaluation=evaluation)
 

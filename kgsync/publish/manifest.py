@@ -1,0 +1,25 @@
+"""What is recorded of every version, in the state and in the metadata graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Manifest"]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a version is; everything but the data itself."""
+
+    version: int
+    previous: int | None
+    graph_version: dict[str, Any]
+    created: str
+    fingerprint: dict[str, Any]
+    model: dict[str, Any]
+    triples: int
+    skipped: dict[str, int]
+    report: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+    """Path inside the folder -> sha256, bytes."""
