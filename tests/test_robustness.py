@@ -1,0 +1,272 @@
+"""What must not be lost, leaked or done twice, each found the hard way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyoxigraph as ox
+import pytest
+
+from kgsync import KGSync, open_store
+from kgsync.config import PublishSettings, StateSettings
+from kgsync.errors import ConfigError, PermanentStoreError, StateError
+from kgsync.graph.stores import store_label, store_name
+from kgsync.publish.sidecar import load_vectors
+from kgsync.state import State
+from tests.worlds import GRAPHS, answers, disk_store, fill, iri, quick_settings
+
+
+def sync_of(store: object, state: Path, **publish: object) -> KGSync:
+    settings = replace(quick_settings(), publish=PublishSettings(**publish))  # type: ignore[arg-type]
+    settings = replace(settings, source=replace(settings.source, max_removed=1.0))
+    return KGSync(store, GRAPHS, state=state, settings=settings)
+
+
+def test_a_store_passed_in_stays_open(tmp_path: Path) -> None:
+    store = open_store(disk_store(tmp_path / "kg", ["1", "2"]))
+    sync = sync_of(store, tmp_path / "state")
+    assert [report.version for report in sync.catch_up()] == [1, 2]
+    assert len(store.graphs()) == 3
+    store.close()
+
+
+def test_files_go_only_after_the_store_stopped_naming_them(tmp_path: Path) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path / "state")
+    sync.settings = replace(sync.settings, state=StateSettings(keep=1))
+    sync.step()
+
+    def broken(numbers: object) -> None:
+        raise OSError("killed here")
+
+    sync.state.drop_files = broken  # type: ignore[method-assign]
+    report = sync.step()
+    assert "committed, but not all is published" in report.warnings[0]
+    distribution = ox.NamedNode("http://www.w3.org/ns/dcat#distribution")
+    named = {str(q.subject) for q in store.quads_for_pattern(None, distribution, None, None)}
+    assert named == {"<urn:kgsync:state#v2>"}
+    assert sync.status().retained == (1, 2)
+    again = sync_of(store, tmp_path / "state")
+    again.settings = sync.settings
+    again.step()
+    assert again.status().retained == (3,)
+
+
+def test_an_interrupted_removal_of_files_is_finished_later(tmp_path: Path) -> None:
+    sync = sync_of(fill(ox.Store()), tmp_path / "state")
+    sync.settings = replace(sync.settings, state=StateSettings(keep=1))
+    sync.step()
+    for file in (tmp_path / "state" / "000001" / "graph").iterdir():
+        saved = file.read_bytes()
+        file.unlink()
+        file.write_bytes(saved)
+    sync.step()
+    assert not (tmp_path / "state" / "000001" / "embeddings").exists()
+    assert (tmp_path / "state" / "000001" / "manifest.json").exists()
+
+
+def test_damage_to_an_old_version_does_not_fail_a_later_step(tmp_path: Path) -> None:
+    sync = sync_of(fill(ox.Store()), tmp_path / "state")
+    sync.step()
+    sync.step()
+    (tmp_path / "state" / "000001" / "manifest.json").write_text("{}")
+    assert sync.step().version == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "graph/edges.safetensors", "graph/terms.parquet"]
+)
+def test_rebuild_works_where_damage_calls_for_it(tmp_path: Path, name: str) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path / "state")
+    sync.step()
+    (tmp_path / "state" / "000001" / name).write_bytes(b"garbage")
+    fresh = sync_of(store, tmp_path / "state")
+    report = fresh.rebuild()
+    assert (report.action, report.version) == ("rebuilt", 2)
+    assert "set aside" in report.warnings[0]
+    assert fresh.embedding(iri("e3")).shape == (8,)
+    assert (tmp_path / "state" / "damaged-000001").is_dir()
+    assert not fresh.step().changed
+
+
+def test_publishing_is_checked_before_any_training(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1"])
+    phases: list[str] = []
+
+    class Listener:
+        def phase(self, name: str) -> None:
+            phases.append(name)
+
+        def progress(self, name: str, done: int, total: int) -> None:
+            pass
+
+    settings = replace(quick_settings(), publish=PublishSettings(graph="no iri"))
+    sync = KGSync(store, GRAPHS, state=tmp_path / "s", settings=settings, listener=Listener())
+    with pytest.raises(ConfigError, match="not an absolute IRI"):
+        sync.step()
+    assert "train" not in phases
+    assert sync_of(store, tmp_path / "my state").step().version == 1
+
+
+def test_a_publish_target_of_its_own(tmp_path: Path) -> None:
+    path = disk_store(tmp_path / "kg", ["1"])
+    sync = sync_of(path, tmp_path / "state", target=str(tmp_path / "metadata"))
+    sync.step()
+    assert len(answers(ox.Store(str(tmp_path / "metadata")), "current_version")) == 1
+    assert answers(ox.Store(str(path)), "current_version") == []
+
+
+def test_a_publish_target_that_is_the_source(tmp_path: Path) -> None:
+    path = disk_store(tmp_path / "kg", ["1"])
+    sync = sync_of(path, tmp_path / "state", target=str(tmp_path / "." / "kg"))
+    sync.step()
+    assert len(answers(ox.Store(str(path)), "current_version")) == 1
+
+
+def test_a_target_in_the_way_is_refused_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a store")
+    sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state", target=str(tmp_path / "file"))
+    with pytest.raises(PermanentStoreError, match="file"):
+        sync.step()
+    assert sync.status().version is None
+
+
+def test_many_processes_give_a_new_state_one_identity(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from kgsync.state import State\n"
+        "from kgsync.errors import StateLockedError\n"
+        "state = State(Path(sys.argv[1]))\n"
+        "while True:\n"
+        "    try:\n"
+        "        with state.lock(): print(state.uuid); break\n"
+        "    except StateLockedError: pass\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "state")]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    assert len({child.communicate()[0] for child in children}) == 1
+    assert all(child.returncode == 0 for child in children)
+
+
+def test_a_state_half_made_is_made_whole(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    with state.lock():
+        pass
+    (tmp_path / "state" / "state.json").unlink()
+    assert not State(tmp_path / "state").exists
+    assert sync_of(fill(ox.Store(), ["1"]), tmp_path / "state").step().version == 1
+
+
+def test_history_in_the_store_lists_committed_versions_only(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "2"])
+    sync = sync_of(store, tmp_path / "state")
+    sync.step()
+
+    def refuse(number: int) -> None:
+        raise StateError("killed here")
+
+    sync.state.commit = refuse  # type: ignore[method-assign]
+    with pytest.raises(StateError, match="killed here"):
+        sync.step()
+    assert [row["version"].value for row in answers(store, "version_history")] == ["1"]
+
+
+def test_a_store_that_cannot_be_written_is_read_and_described_in_the_state(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    path = disk_store(small_disk / "kg", ["1", "2"])
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    sync = sync_of(path, tmp_path / "state")
+    assert [report.version for report in sync.catch_up()] == [1, 2]
+    own = ox.Store(str(tmp_path / "state" / "metadata.oxigraph"))
+    assert len(answers(own, "current_version")) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"iri": ["http://x/a"], "kind": ["entity"], "vector": [None]}, "without an IRI"),
+        ({"iri": ["http://x/a"], "kind": ["thing"], "vector": [[1.0]]}, "thing"),
+        (
+            {
+                "iri": ["http://x/a", "http://x/b"],
+                "kind": ["entity"] * 2,
+                "vector": [[1.0], [1.0, 2.0]],
+            },
+            "differ in length",
+        ),
+        (
+            {
+                "iri": ["http://x/a", "http://x/a", "http://x/r"],
+                "kind": ["entity", "entity", "relation"],
+                "vector": [[1.0]] * 3,
+            },
+            "twice",
+        ),
+    ],
+)
+def test_vectors_that_cannot_be_adopted_are_refused(
+    tmp_path: Path, rows: dict[str, list[object]], message: str
+) -> None:
+    pq.write_table(pa.table(rows), tmp_path / "v.parquet")
+    with pytest.raises(ConfigError, match=message):
+        load_vectors(tmp_path / "v.parquet")
+
+
+def test_vectors_are_stored_as_split_bytes_which_compress(tmp_path: Path) -> None:
+    report = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state").step()
+    assert report.files is not None
+    meta = pq.ParquetFile(Path(report.files) / "vectors.parquet").metadata.row_group(0)
+    columns = [meta.column(i) for i in range(meta.num_columns)]
+    (vector,) = (column for column in columns if column.path_in_schema.startswith("vector"))
+    assert "BYTE_STREAM_SPLIT" in vector.encodings
+
+
+def test_credentials_never_show() -> None:
+    url = "http://user:secret@host:99/sparql"
+    assert store_label(url) == "http://host:99/sparql"
+    assert "secret" not in store_name(url)
+
+
+def test_what_a_killed_adoption_leaves_can_be_adopted_again(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1"])
+    rows = {
+        "iri": ["http://elsewhere/a", "http://elsewhere/r"],
+        "kind": ["entity", "relation"],
+        "vector": [[1.0, 2.0], [3.0, 4.0]],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
+    command = [sys.executable, "-m", "kgsync", "init", "kg", "--from", "mine.parquet", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"] == "ConfigError"
+    assert not (tmp_path / "kgsync.toml").exists()
+
+
+def test_iris_are_printed_as_they_are(tmp_path: Path) -> None:
+    store = ox.Store(str(tmp_path / "kg"))
+    graph = ox.NamedNode("urn:g:1")
+    for i in range(30):
+        s, o = ox.NamedNode(f"urn:book:{i}"), ox.NamedNode(f"urn:x:{(i * 7) % 30}")
+        store.add(ox.Quad(s, ox.NamedNode("urn:p:b"), o, graph))
+    store.flush()
+    del store
+    config = "[source]\nstore='kg'\n[training]\nepochs=2\n[model]\ndimension=4"
+    (tmp_path / "kgsync.toml").write_text(config)
+    run = [sys.executable, "-m", "kgsync"]
+    subprocess.run([*run, "step"], cwd=tmp_path, check=True, capture_output=True)
+    shown = subprocess.run(
+        [*run, "neighbors", "urn:book:0", "-k", "50"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "urn:book:1 " in shown
+    assert "urn:x:1 " in shown
