@@ -48,13 +48,17 @@ class OxigraphStore:
             StoreError: There is no store in the directory, or another process has it open.
         """
         if isinstance(target, ox.Store):
-            return cls(target, "the in-memory Oxigraph store", owned=False)
+            return cls(target, "the given Oxigraph store", owned=False, writable=_writable(target))
         path = Path(target)
         # pyoxigraph would make a new, empty store of a mistyped path.
         if not create and not (path / "CURRENT").is_file():
             raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
         try:
             return cls(ox.Store(str(path)), str(path), owned=True)
+        except RuntimeError as error:
+            raise PermanentStoreError(
+                f"the Oxigraph store at {path} is damaged: {error}"
+            ) from error
         except OSError as error:
             if "Permission denied" in str(error) or "Read-only file system" in str(error):
                 return cls._open_read_only(path)
@@ -160,6 +164,14 @@ class OxigraphStore:
             raise
         except (OSError, RuntimeError, SyntaxError, ValueError) as error:
             raise PermanentStoreError(f"{self.label}: {error}") from error
+
+
+def _writable(store: ox.Store) -> bool:
+    try:
+        store.update(queries.load("_nothing").bind())
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return True
 
 
 def _solutions(store: ox.Store, query: str) -> Any:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rdflib import BNode, Dataset, Graph, URIRef
+from rdflib import BNode, ConjunctiveGraph, Dataset, Graph, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
-from kgsync.errors import KgsyncError, PermanentStoreError
+from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError
 from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
 
 __all__ = ["RdflibStore"]
@@ -37,7 +37,13 @@ class RdflibStore:
 
     @classmethod
     def open(cls, target: Graph, *, create: bool = False) -> RdflibStore:
-        """Wrap a dataset or a graph."""
+        """Wrap a dataset or a graph.
+
+        Raises:
+            ConfigError: It is a `ConjunctiveGraph`, which hides which triples are whose.
+        """
+        if isinstance(target, ConjunctiveGraph) and not isinstance(target, Dataset):
+            raise ConfigError("an rdflib ConjunctiveGraph has no clear graphs; use rdflib.Dataset")
         return cls(target)
 
     def graphs(self) -> list[str]:

@@ -38,7 +38,7 @@ class SourceSettings:
     """Where the graph is and how its versions are found."""
 
     store: str | None = None
-    """Path of an Oxigraph directory, or a URL."""
+    """Path of an Oxigraph directory, or a URL for which an adapter is installed."""
     graphs: str | None = None
     """IRI with `{version}` for one path segment; a plain IRI or "default" for a live graph."""
     catalog: str | None = None
@@ -188,10 +188,8 @@ class Settings:
             return None
         try:
             return Path(self.source.scope).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(
-                f"cannot read the scope {self.source.scope}: {error.strerror}"
-            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read the scope {self.source.scope}: {error}") from None
 
     def fingerprint(self) -> dict[str, Any]:
         """What fixes the meaning of the stored vectors: a change of it calls for a rebuild."""
@@ -290,7 +288,7 @@ def _check(settings: Settings) -> None:
         (min(split.validation, split.test) >= 0, "split: shares must not be negative"),
         (split.validation + split.test < 1, "split: no training edges would be left"),
         (len(split.key.encode()) <= 64, "split: key must be at most 64 bytes"),
-        (model.dimension >= 1, "model: dimension must be at least 1"),
+        (1 <= model.dimension <= 100_000, "model: dimension must lie between 1 and 100,000"),
         (model.margin > 0, "model: margin must be positive"),
         (model.l2_penalty >= 0, "model: l2_penalty must not be negative"),
         (settings.filter.min_degree >= 1, "filter: min_degree must be at least 1"),
@@ -304,7 +302,7 @@ def _check(settings: Settings) -> None:
         (settings.update.patience >= 1, "update: patience must be at least 1"),
         (settings.evaluation.memory_mb >= 1, "evaluation: memory_mb must be at least 1"),
         (settings.state.keep >= 1, "state: keep must be at least 1"),
-        (settings.run.threads >= 0, "run: threads must not be negative"),
+        (0 <= settings.run.threads <= 1024, "run: threads must lie between 0 and 1,024"),
         (0 <= settings.source.max_removed <= 1, "source: max_removed must lie between 0 and 1"),
     ]
     for name in ("validation_sample", "test_sample"):

@@ -37,7 +37,7 @@ class PublishTarget:
         self._enabled = settings.metadata
         self._source = source
         self._target = None if _same_place(settings.target, source) else settings.target
-        self._own_store = state.path / "metadata.oxigraph"
+        self._state = state
         name = settings.graph or f"urn:kgsync:{slug(state.path.name) or 'graph'}"
         self._graph = MetadataGraph(check_iri(name), state.uuid)
 
@@ -46,7 +46,8 @@ class PublishTarget:
 
         Args:
             source: The open source.
-            current: The committed version; it is published again if the store's head is not there.
+            current: The committed version; if the store's head is not there it is published
+                again, with the whole history if the store has none.
 
         Raises:
             StoreError: The target cannot be opened, or its graph is not ours.
@@ -56,7 +57,8 @@ class PublishTarget:
         with self._store(source) as store:
             head = self._graph.head(store)
             if current is not None and head != current.manifest.version:
-                self._graph.stage(store, current.manifest, current.path)
+                for folder in [current] if head is not None else self._state.versions():
+                    self._graph.stage(store, folder.manifest, folder.path)
                 self._graph.flip(store, current.manifest.version)
 
     def stage(self, folder: VersionFolder) -> None:
@@ -99,7 +101,7 @@ class PublishTarget:
         elif source.capabilities.writable and source.capabilities.named_graphs:
             yield source
         else:
-            with opened(self._own_store, create=True) as store:
+            with opened(self._state.path / "metadata.oxigraph", create=True) as store:
                 yield store
 
 

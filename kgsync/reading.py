@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgsync.committed import CommittedVersion
@@ -16,7 +17,7 @@ from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
 
-__all__ = ["Reading", "check_removal", "read_version", "todo", "versions_of"]
+__all__ = ["Reading", "check_removal", "passed_over", "read_version", "todo", "versions_of"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Reading:
     split: Split
     change: ChangeSet
     removed_share: float
-    """Share of the current edges that are gone."""
+    """Share of the embedded edges that are gone."""
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -53,6 +54,16 @@ def todo(
     """The versions still to do."""
     at = GraphVersion(**current.manifest.graph_version) if current else None
     return versions.after(at, settings.source.start)
+
+
+def passed_over(versions: VersionList, committed: Sequence[str]) -> tuple[str, ...]:
+    """Versions that turned up late: between the first and the last committed one, never taken."""
+    names = [version.name for version in versions.versions]
+    known = [names.index(name) for name in committed if name in names]
+    if not known:
+        return ()
+    between = names[min(known) : names.index(committed[-1])] if committed[-1] in names else []
+    return tuple(name for name in between if name not in committed)
 
 
 def read_version(
@@ -99,6 +110,7 @@ def read_version(
     if not len(split.train):
         raise VersionError(f"the split leaves {name} without a training edge; lower its shares")
     old, _ = filters.apply(before, fetched.terms)
+    change = ChangeSet.between(old, edges, fetched.terms, splitter)
     return Reading(
         version=version,
         behind=len(versions) - 1,
@@ -106,8 +118,8 @@ def read_version(
         edges=edges,
         dropped=dropped,
         split=split,
-        change=ChangeSet.between(old, edges, fetched.terms, splitter),
-        removed_share=len(before.minus(fetched.edges)) / len(before) if len(before) else 0.0,
+        change=change,
+        removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
     )
 
 

@@ -116,6 +116,8 @@ class Plan:
     behind: int
     pending: tuple[str, ...]
     """Graphs that match but are not issued yet."""
+    passed_over: tuple[str, ...] = ()
+    """Graphs that turned up late, before the current version: they will not be taken."""
     change: ChangeCounts | None = None
     removed_share: float = 0.0
     """Share of the current edges that the step would remove."""

@@ -22,9 +22,8 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +78,15 @@ class VersionFolder:
 class State:
     """A state directory."""
 
-    def __init__(self, path: Path) -> None:
-        """Name a directory; nothing is read or made yet."""
+    def __init__(self, path: Path, store: str | None = None) -> None:
+        """Name a directory; nothing is read or made yet.
+
+        Args:
+            path: The directory.
+            store: The store whose embeddings it holds; None where that cannot be told.
+        """
         self.path = path
+        self._store = store
 
     @property
     def exists(self) -> bool:
@@ -91,15 +96,28 @@ class State:
         # A process killed while it made the state leaves a pointer to nothing.
         return (self.path / "CURRENT").exists() and self._pointer() != _NOTHING
 
-    @cached_property
+    @property
     def uuid(self) -> str:
-        """The UUID that marks what this state has published."""
-        data = self._read_json(self.path / "state.json")
+        """The UUID that marks what this state has published.
+
+        Raises:
+            StateError: The state is of another format or of another store.
+        """
+        path = self.path / "state.json"
+        data = self._read_json(path)
         if data.get("format") != FORMAT:
             raise StateError(
                 f"the state in {self.path} has format {data.get('format')}, this kgsync reads "
                 f"{FORMAT}; use the kgsync that wrote it, or another state directory"
             )
+        if None not in (self._store, data.get("store")) and data["store"] != self._store:
+            raise StateError(
+                f"the state in {self.path} belongs to the store {data['store']}, not to "
+                f"{self._store}; name another state directory (state.path), or, if that store has "
+                f'moved, correct "store" in {path}'
+            )
+        if not isinstance(data.get("uuid"), str):
+            raise StateCorruptedError(f"{path} is not what kgsync wrote; restore it from a backup")
         return str(data["uuid"])
 
     @contextmanager
@@ -131,6 +149,11 @@ class State:
     def current(self) -> VersionFolder | None:
         """The committed version, or None before the first."""
         number = self._pointer()["version"]
+        if number is not None and not self._folder(number).is_dir():
+            raise StateCorruptedError(
+                f"the current version {self._folder(number)} is gone; restore the state from a "
+                "backup or run `kgsync rebuild`"
+            )
         return None if number is None else self.version(number)
 
     def next_number(self) -> int:
@@ -160,6 +183,15 @@ class State:
         """All committed versions, oldest first, also those without files."""
         highest = self._pointer()["highest"]
         return [self.version(number) for number in self._numbers() if number <= highest]
+
+    def readable_manifests(self) -> list[Manifest]:
+        """The manifests of all committed versions, oldest first, damaged ones left out."""
+        found = []
+        for number in self._numbers():
+            if number <= self._pointer()["highest"]:
+                with suppress(StateCorruptedError):
+                    found.append(self.version(number).manifest)
+        return found
 
     @contextmanager
     def drafting(self, number: int) -> Iterator[Path]:
@@ -226,14 +258,20 @@ class State:
             return
         with self._writing("the state"):
             self._point(**_NOTHING)
-            identity = {"format": FORMAT, "uuid": str(uuid.uuid4())}
+            identity = {"format": FORMAT, "uuid": str(uuid.uuid4()), "store": self._store}
             write_file(self.path / "state.json", json.dumps(identity))
 
     def _data(self, number: int) -> list[Path]:
         return [child for child in self._folder(number).iterdir() if child.is_dir()]
 
     def _pointer(self) -> dict[str, Any]:
-        return self._read_json(self.path / "CURRENT")
+        pointer = self._read_json(self.path / "CURRENT")
+        version, highest = pointer.get("version"), pointer.get("highest")
+        if not isinstance(version, int | None) or not isinstance(highest, int):
+            raise StateCorruptedError(
+                f"{self.path / 'CURRENT'} is not what kgsync wrote; restore it from a backup"
+            )
+        return pointer
 
     def _point(self, version: int | None, highest: int) -> None:
         text = json.dumps({"version": version, "highest": highest})

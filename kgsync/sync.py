@@ -20,11 +20,11 @@ from kgsync.errors import (
 )
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import Living
-from kgsync.graph.stores import StoreTarget, opened, store_label, store_name
+from kgsync.graph.stores import StoreTarget, opened, store_identity, store_label, store_name
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
 from kgsync.publishing import PublishTarget
-from kgsync.reading import Reading, check_removal, read_version, todo, versions_of
+from kgsync.reading import Reading, check_removal, passed_over, read_version, todo, versions_of
 from kgsync.report import Action, Plan, Status, StepReport
 from kgsync.seeds import Seeds
 from kgsync.state import State
@@ -68,10 +68,11 @@ class KGSync:
             settings = replace(settings, source=replace(settings.source, graphs=graphs))
         chosen = state or settings.state.path
         self.settings = settings
-        self.state = State(Path(chosen) if chosen else Path(".kgsync") / store_name(store))
+        path = Path(chosen) if chosen else Path(".kgsync") / store_name(store)
+        self.state = State(path, store_identity(store, path))
         self._target = store
         self._listener = listener or SilentListener()
-        self._view: tuple[int, VectorView] | None = None
+        self._view: tuple[tuple[str, int, str], VectorView] | None = None
 
     @classmethod
     def from_config(cls, path: Path | str, listener: Listener | None = None) -> KGSync:
@@ -96,23 +97,23 @@ class KGSync:
         self._check_settings(current)
         with opened(self._target) as store:
             versions = versions_of(store, self.settings)
+            late = passed_over(versions, self._committed_graphs())
+            nothing = Plan(None, versions.order, 0, versions.pending, late)
             ahead = todo(versions, current, self.settings)
             if not ahead:
-                return Plan(None, versions.order, 0, versions.pending)
+                return nothing
             reading = read_version(store, ahead, current, self.settings)
-        live_and_same = versions.order == "live" and current is not None and not reading.change
-        if live_and_same:
-            return Plan(None, versions.order, 0, versions.pending)
-        return Plan(
-            reading.version.name,
-            versions.order,
-            len(ahead),
-            versions.pending,
-            reading.change.counts(),
-            reading.removed_share,
-            reading.skipped,
-            reading.fetched.way,
-            reading.fetched.reason,
+        if current is not None and versions.order == "live" and not reading.change:
+            return nothing
+        return replace(
+            nothing,
+            graph_version=reading.version.name,
+            behind=len(ahead),
+            change=reading.change.counts(),
+            removed_share=reading.removed_share,
+            skipped=reading.skipped,
+            way=reading.fetched.way,
+            reason=reading.fetched.reason,
         )
 
     def step(self, *, allow_large_removal: bool = False) -> StepReport:
@@ -134,17 +135,19 @@ class KGSync:
             with phases("fetch"), opened(self._target) as store:
                 self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
+                late = passed_over(versions, self._committed_graphs())
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
-                    return self._nothing_new(current)
+                    return self._nothing_new(current, late)
                 reading = read_version(store, ahead, current, self.settings)
             if current is not None and versions.order == "live" and not reading.change:
-                return self._nothing_new(current)
+                return self._nothing_new(current, late)
             if not allow_large_removal:
                 check_removal(reading, self.settings)
             cost = Cost()
             trained = self._train(reading, current, phases, cost)
-            return self._commit(reading, trained, current, phases, cost)
+            report = self._commit(reading, trained, current, phases, cost)
+            return replace(report, warnings=(*report.warnings, *_late_warnings(late)))
 
     def catch_up(self, *, allow_large_removal: bool = False) -> list[StepReport]:
         """Step until there is nothing new; returns the report of every version committed."""
@@ -398,12 +401,19 @@ class KGSync:
     def _publish(self) -> PublishTarget:
         return PublishTarget(self.settings.publish, self._target, self.state)
 
-    def _nothing_new(self, current: CommittedVersion | None) -> StepReport:
+    def _committed_graphs(self) -> list[str]:
+        """Names of the graph versions committed so far, oldest first."""
+        if not self.state.exists:
+            return []
+        return [manifest.graph_version["name"] for manifest in self.state.readable_manifests()]
+
+    def _nothing_new(self, current: CommittedVersion | None, late: tuple[str, ...]) -> StepReport:
         manifest = current.manifest if current else None
         return StepReport(
             "nothing new",
             version=manifest.version if manifest else None,
             graph_version=manifest.graph_version["name"] if manifest else None,
+            warnings=_late_warnings(late),
         )
 
     def _vectors(self) -> VectorView:
@@ -414,10 +424,15 @@ class KGSync:
             raise StateError(
                 f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
             )
-        number = current.manifest.version
-        if self._view is None or self._view[0] != number:
-            self._view = number, VectorView(current)
+        # A state may have been replaced by another one behind our back.
+        key = self.state.uuid, current.manifest.version, current.manifest.created
+        if self._view is None or self._view[0] != key:
+            self._view = key, VectorView(current)
         return self._view[1]
+
+
+def _late_warnings(late: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"<{name}> turned up late and is older than the current version" for name in late)
 
 
 def _peak_memory_mb() -> float:

@@ -118,14 +118,14 @@ def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
     assert prologue is not None
     select = body[prologue.end() :]
     if not re.match(r"SELECT\b[^{]*\?s\b[^{]*\?p\b[^{]*\?o\b", select, re.IGNORECASE):
-        raise ConfigError(f"scope {name} must be a SELECT of ?s ?p ?o, in that order")
+        raise ConfigError(f"{name} must be a SELECT of ?s ?p ?o, in that order")
     if re.search(r"\$graph\b", select):
         if graph is None:
-            raise ConfigError(f"scope {name} uses $graph, but the source is the default graph")
+            raise ConfigError(f"{name} uses $graph, but the source is the default graph")
         select = re.sub(r"\$graph\b", lambda _: f"<{check_iri(graph)}>", select)
     elif graph is not None:
         raise ConfigError(
-            f"scope {name} must use $graph to say which version it reads: GRAPH $graph {{ ... }}"
+            f"{name} must use $graph to say which version it reads: GRAPH $graph {{ ... }}"
         )
     # DISTINCT makes the scope a set, as a graph is; the line breaks end a trailing comment.
     text = "{ SELECT DISTINCT ?s ?p ?o WHERE { {\n" + select.strip() + "\n} } }"

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyoxigraph as ox
 import pytest
+import rdflib
 
 from kgsync import KGSync, open_store
-from kgsync.config import PublishSettings, StateSettings
-from kgsync.errors import ConfigError, PermanentStoreError, StateError
+from kgsync.config import FilterSettings, PublishSettings, RunSettings, StateSettings
+from kgsync.errors import (
+    ConfigError,
+    LargeRemovalError,
+    PermanentStoreError,
+    StateCorruptedError,
+    StateError,
+)
 from kgsync.graph.stores import store_label, store_name
 from kgsync.publish.sidecar import load_vectors
 from kgsync.state import State
-from tests.worlds import GRAPHS, answers, disk_store, fill, iri, quick_settings
+from tests.worlds import GRAPHS, answers, disk_store, fill, iri, quads, quick_settings
 
 
 def sync_of(store: object, state: Path, **publish: object) -> KGSync:
@@ -270,3 +280,145 @@ def test_iris_are_printed_as_they_are(tmp_path: Path) -> None:
     ).stdout
     assert "urn:book:1 " in shown
     assert "urn:x:1 " in shown
+
+
+def test_two_stores_never_share_a_state(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        disk_store(tmp_path / folder / "graph.oxigraph", ["1"])
+    sync_of(tmp_path / "a" / "graph.oxigraph", tmp_path / "state").step()
+    other = sync_of(tmp_path / "b" / "graph.oxigraph", tmp_path / "state")
+    with pytest.raises(StateError, match=r"belongs to the store .*a/graph\.oxigraph"):
+        other.step()
+    assert answers(ox.Store(str(tmp_path / "b" / "graph.oxigraph")), "current_version") == []
+
+
+def test_a_project_may_be_moved_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    disk_store(tmp_path / "here" / "kg", ["1", "2"])
+    sync_of(tmp_path / "here" / "kg", tmp_path / "here" / "state").step()
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert sync_of(tmp_path / "there" / "kg", tmp_path / "there" / "state").step().version == 2
+
+
+def test_the_guard_against_removals_looks_at_embedded_edges(tmp_path: Path) -> None:
+    store = ox.Store()
+    for version, small, big in (("1", 50, 400), ("2", 50, 10), ("3", 5, 10)):
+        edges = [(f"a{i}", "small", f"b{i}") for i in range(small)]
+        store.extend(quads(version, edges + [(f"c{i}", "big", f"d{i}") for i in range(big)]))
+    settings = replace(quick_settings(), filter=FilterSettings(include=(iri("small"),)))
+    sync = KGSync(store, GRAPHS, state=tmp_path / "state", settings=settings)
+    sync.step()
+    assert sync.step().action == "unchanged"
+    with pytest.raises(LargeRemovalError, match="90%"):
+        sync.step()
+
+
+def test_a_late_version_is_named_and_not_taken(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "10"])
+    sync = sync_of(store, tmp_path / "state")
+    sync.catch_up()
+    assert sync.plan().passed_over == ()
+    fill(store, ["2"])
+    late = GRAPHS.format(version="2")
+    assert sync.plan().passed_over == (late,)
+    assert late in sync.step().warnings[0]
+
+
+def test_a_lost_metadata_graph_comes_back_with_the_whole_history(tmp_path: Path) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path / "state")
+    sync.settings = replace(sync.settings, state=StateSettings(keep=1))
+    sync.catch_up()
+    before = answers(store, "version_history")
+    store.remove_graph(ox.NamedNode("urn:kgsync:state"))
+    sync.step()
+    after = answers(store, "version_history")
+    assert [row["version"] for row in after] == [row["version"] for row in before]
+    distribution = ox.NamedNode("http://www.w3.org/ns/dcat#distribution")
+    named = {str(q.subject) for q in store.quads_for_pattern(None, distribution, None, None)}
+    assert named == {"<urn:kgsync:state#v4>"}
+
+
+def test_a_read_only_store_object_is_not_written(tmp_path: Path) -> None:
+    path = disk_store(tmp_path / "kg", ["1"])
+    sync = sync_of(ox.Store.read_only(str(path)), tmp_path / "state")
+    assert sync.step().version == 1
+    assert (tmp_path / "state" / "metadata.oxigraph").is_dir()
+
+
+def test_vectors_are_read_anew_after_the_state_was_replaced(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1"])
+    sync = sync_of(store, tmp_path / "state", metadata=False)
+    sync.step()
+    first = sync.embedding(iri("e3"))
+    shutil.rmtree(tmp_path / "state")
+    other = sync_of(store, tmp_path / "state", metadata=False)
+    other.settings = replace(other.settings, run=RunSettings(seed=5))
+    other.step()
+    assert not np.array_equal(sync.embedding(iri("e3")), first)
+    assert np.array_equal(sync.embedding(iri("e3")), other.embedding(iri("e3")))
+
+
+@pytest.mark.parametrize("content", ["{}", '{"version": "x", "highest": null}', "[]"])
+def test_a_pointer_that_makes_no_sense_is_damage(tmp_path: Path, content: str) -> None:
+    store = fill(ox.Store(), ["1"])
+    sync_of(store, tmp_path / "state").step()
+    (tmp_path / "state" / "CURRENT").write_text(content)
+    with pytest.raises(StateCorruptedError, match="CURRENT"):
+        sync_of(store, tmp_path / "state").step()
+
+
+def test_a_damaged_store_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = disk_store(tmp_path / "kg", ["1"])
+    for file in [*path.glob("MANIFEST*"), *path.glob("*.sst")]:
+        file.write_bytes(b"garbage")
+    with pytest.raises(PermanentStoreError, match="kg"):
+        sync_of(path, tmp_path / "state").step()
+
+
+def test_a_conjunctive_graph_is_refused(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="ConjunctiveGraph"):
+        graph = rdflib.ConjunctiveGraph()
+    with pytest.raises(ConfigError, match=r"use rdflib\.Dataset"):
+        sync_of(graph, tmp_path / "state").step()
+
+
+def test_a_scope_that_is_no_text_is_a_config_error(tmp_path: Path) -> None:
+    (tmp_path / "scope.rq").write_bytes(b"\xff\xfe")
+    sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state")
+    source = replace(sync.settings.source, scope=str(tmp_path / "scope.rq"))
+    sync.settings = replace(sync.settings, source=source)
+    with pytest.raises(ConfigError, match=r"scope\.rq"):
+        sync.step()
+
+
+def test_unicode_iris_print_on_an_ascii_terminal(tmp_path: Path) -> None:
+    store = ox.Store(str(tmp_path / "kg"))
+    for i in range(20):
+        s, o = ox.NamedNode(f"urn:é:{i}"), ox.NamedNode(f"urn:é:{(i * 3 + 1) % 20}")
+        store.add(ox.Quad(s, ox.NamedNode("urn:p"), o, ox.NamedNode("urn:g")))
+    store.flush()
+    del store
+    config = "[source]\nstore='kg'\n[training]\nepochs=2\n[model]\ndimension=4"
+    (tmp_path / "kgsync.toml").write_text(config)
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    for arguments in (["step"], ["neighbors", "urn:é:3"], ["neighbors", "urn:é:3", "--json"]):
+        command = [sys.executable, "-m", "kgsync", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_step_all_shows_what_it_committed_before_an_error(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1", "2"])
+    config = (
+        f"[source]\nstore='kg'\ngraphs='{GRAPHS}'\nmax_removed=0.01\n"
+        "[training]\nepochs=2\n[model]\ndimension=4"
+    )
+    (tmp_path / "kgsync.toml").write_text(config)
+    command = [sys.executable, "-m", "kgsync", "step", "--all", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 6
+    document = json.loads(done.stdout)
+    assert document["error"] == "LargeRemovalError"
+    assert [report["version"] for report in document["committed"]] == [1]

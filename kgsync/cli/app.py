@@ -22,8 +22,8 @@ __all__ = ["app"]
 
 _EXIT_CODES = (
     "Exit codes: 0 done; 2 usage or settings; 3 try again later (store or state busy, "
-    "unreachable); 4 store or versions unusable; 5 state damaged or settings changed; "
-    "6 a step would remove too much; 7 unknown IRI; 1 anything else."
+    "unreachable); 4 store or versions unusable; 5 state empty, damaged or of other settings; "
+    "6 a step would remove too much; 7 unknown IRI; 130 interrupted; 1 anything else."
 )
 
 app = typer.Typer(
@@ -55,7 +55,7 @@ def _version(
 
 @app.command()
 def init(
-    store: Annotated[str, typer.Argument(help="Path of an Oxigraph directory, or a URL.")],
+    store: Annotated[str, typer.Argument(help="Path of an Oxigraph directory.")],
     graphs: Annotated[
         str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
     ] = None,
@@ -108,6 +108,8 @@ def plan(config: Config = _CONFIG, json: Json = False) -> None:
             output.text(f"removes {found.removed_share:.1%} of the current edges")
         if any(found.skipped.values()):
             output.text(f"not embedded: {named_counts(found.skipped)}")
+    if found.passed_over:
+        output.text(f"turned up late, will not be taken: {', '.join(found.passed_over)}")
     if found.pending:
         output.text(f"not issued yet: {', '.join(found.pending)}")
 
@@ -219,6 +221,8 @@ def _show(report: StepReport) -> None:
     """A report for people."""
     if not report.changed:
         output.text(f"nothing new: version {report.version} is up to date")
+        for warning in report.warnings:
+            output.text(f"warning: {warning}")
         return
     output.heading(f"version {report.version}: {report.action} from {report.graph_version}")
     assert report.change is not None

@@ -73,7 +73,7 @@ class TripleSource:
                     "a scope cannot tell kgsync's own graphs apart in a union default graph; "
                     "set `graphs` to a named graph and use GRAPH $graph in the scope"
                 )
-            return queries.scope_pattern("scope", self.scope, self.graph)
+            return queries.scope_pattern("the scope", self.scope, self.graph)
         if self.graph is not None:
             return queries.load("_pattern_named_graph").pattern(graph=self.graph)
         if union:

@@ -21,6 +21,7 @@ __all__ = [
     "open_store",
     "opened",
     "slug",
+    "store_identity",
     "store_label",
     "store_name",
 ]
@@ -77,6 +78,16 @@ def opened(target: StoreTarget, *, create: bool = False) -> Iterator[GraphStore]
 def store_label(target: StoreTarget) -> str:
     """How to name a store in reports, without credentials."""
     return "in memory" if is_in_memory(target) else _CREDENTIALS.sub(r"\1", str(target))
+
+
+def store_identity(target: StoreTarget, state: Path) -> str | None:
+    """What tells one store from another; a path relative to the state, so both can be moved."""
+    if is_in_memory(target):
+        return None
+    label = store_label(target)
+    if _SCHEME.match(label):
+        return label
+    return os.path.relpath(os.path.realpath(label), os.path.realpath(state))
 
 
 def is_in_memory(target: StoreTarget) -> bool:

@@ -75,7 +75,8 @@ class MetadataGraph:
         if owners != {self.owner}:
             raise PermanentStoreError(
                 f"<{self.graph}> in {store.label} belongs to another sync ({', '.join(owners)}); "
-                "set publish.graph to another graph, or use that sync's state"
+                "use that sync's state, set publish.graph to another graph, or, if that state is "
+                "gone for good, drop the graph from the store"
             )
         current = rows[0][1]
         return None if current is None else int(current.value)
@@ -128,8 +129,9 @@ class MetadataGraph:
         _add_report(graph, version, manifest.report)
         self._add_run(graph, version, manifest)
         for name, media_type in FILES.items():
-            recorded = manifest.files[f"embeddings/{name}"]
-            _add_file(graph, version, folder / "embeddings" / name, recorded, media_type)
+            recorded, path = manifest.files[f"embeddings/{name}"], folder / "embeddings" / name
+            if path.exists():  # else retention has removed it
+                _add_file(graph, version, path, recorded, media_type)
         return graph
 
     def _add_run(self, graph: Graph, version: URIRef, manifest: Manifest) -> None:

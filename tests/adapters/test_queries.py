@@ -302,7 +302,7 @@ def test_anything_else_is_no_iri(iri: str) -> None:
     ],
 )
 def test_a_scope_must_select_s_p_o(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"scope mine must be a SELECT of \?s \?p \?o"):
+    with pytest.raises(ConfigError, match=r"mine must be a SELECT of \?s \?p \?o"):
         scope_pattern("mine", text, None)
 
 
