@@ -19,16 +19,21 @@ _ENCODED = pa.dictionary(pa.int32(), pa.string())
 _SCHEMA = pa.schema([("s", _ENCODED), ("p", _ENCODED), ("o", _ENCODED)])
 _PARSE = pa.csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False)
 _CONVERT = pa.csv.ConvertOptions(
-    column_types=dict(zip(_SCHEMA.names, _SCHEMA.types, strict=True)),
+    column_types=dict.fromkeys([*_SCHEMA.names, "mark"], _ENCODED),
     strings_can_be_null=False,
 )
 
 
 class TsvSink:
-    """A file-like object that turns SPARQL TSV results into batches as they are written to it."""
+    """A file-like object that turns SPARQL TSV results into batches as they are written to it.
 
-    def __init__(self, receive: Receive) -> None:
+    A store may hold IRIs with raw tabs and line breaks. So every row ends in a mark that no term
+    can know: a line without it is a piece of a row, and the answer is refused.
+    """
+
+    def __init__(self, receive: Receive, mark: str) -> None:
         self._receive = receive
+        self._mark = f'"{mark}"'
         self._buffer = bytearray()
         self._head_seen = False
 
@@ -53,20 +58,21 @@ class TsvSink:
         start = 0 if self._head_seen else self._buffer.find(b"\n") + 1
         self._head_seen = self._head_seen or start > 0
         if end > start:
-            self._receive(_parse(bytes(self._buffer[start:end])))
+            self._receive(self._parse(bytes(self._buffer[start:end])))
         del self._buffer[:end]
 
-
-def _parse(lines: bytes) -> TripleBatch:
-    read = pa.csv.ReadOptions(
-        column_names=_SCHEMA.names, use_threads=False, block_size=len(lines) + 1
-    )
-    try:
-        table = pa.csv.read_csv(pa.BufferReader(lines), read, _PARSE, _CONVERT)
-    except pa.ArrowInvalid as error:
-        raise TransientStoreError(f"the answer has a malformed row: {error}") from error
-    (batch,) = table.combine_chunks().to_batches()
-    return batch
+    def _parse(self, lines: bytes) -> TripleBatch:
+        read = pa.csv.ReadOptions(
+            column_names=[*_SCHEMA.names, "mark"], use_threads=False, block_size=len(lines) + 1
+        )
+        try:
+            table = pa.csv.read_csv(pa.BufferReader(lines), read, _PARSE, _CONVERT)
+        except pa.ArrowInvalid as error:
+            raise TransientStoreError(f"the answer has a malformed row: {error}") from error
+        (batch,) = table.combine_chunks().to_batches()
+        if batch.column(3).dictionary.to_pylist() != [self._mark]:
+            raise TransientStoreError("the answer has a row that is not one of the store's")
+        return batch.select(_SCHEMA.names)
 
 
 def push_rows(rows: Iterable[tuple[str, str, str]], receive: Receive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,14 +105,16 @@ class OxigraphStore:
 
     def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
         """Push the triples of a source."""
-        query = queries.load("_triples").bind(where=source.pattern(union=False))
-        self._push(query, receive, careful=careful)
+        mark = secrets.token_hex(4)
+        query = queries.load("_triples").bind(where=source.pattern(union=False), mark=mark)
+        self._push(query, receive, None if careful else mark)
 
     def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
         """Push the triples of a source that the base lacks."""
         where, minus = source.pattern(union=False), base.pattern(union=False)
-        # Differences are small, so they can take the way that no IRI can upset.
-        self._push(queries.load("_difference").bind(where=where, base=minus), receive, careful=True)
+        mark = secrets.token_hex(4)
+        query = queries.load("_difference").bind(where=where, base=minus, mark=mark)
+        self._push(query, receive, mark)
 
     def count_difference(self, source: TripleSource, base: TripleSource) -> int:
         """Number of triples of a source that the base lacks."""
@@ -138,16 +141,17 @@ class OxigraphStore:
         if self._owned:
             self._store = None
 
-    def _push(self, query: str, receive: Receive, *, careful: bool) -> None:
+    def _push(self, query: str, receive: Receive, mark: str | None) -> None:
+        """Push the rows of a query: as TSV whose rows end in a mark, or term by term without."""
         with self._errors() as store:
             solutions: Any = store.query(query)
             try:
-                if careful:
+                if mark is None:
                     # A raw tab or line break inside an IRI breaks TSV; term objects are immune.
-                    push_rows(((_text(s), _text(p), _text(o)) for s, p, o in solutions), receive)
+                    push_rows(((_text(s), _text(p), _text(o)) for s, p, o, _ in solutions), receive)
                     return
                 # isIRI() in the query would decode every term a second time: twice the time.
-                sink = TsvSink(receive)
+                sink = TsvSink(receive, mark)
                 solutions.serialize(sink, format=ox.QueryResultsFormat.TSV)
                 sink.finish()
             finally:

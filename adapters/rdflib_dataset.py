@@ -74,9 +74,9 @@ class RdflibStore:
         with self._errors():
             plain: Iterable[Any] | None = self._plain(source)
             if plain is None:
-                query = queries.load("_triples").bind(where=self._pattern(source))
+                query = queries.load("_triples").bind(where=self._pattern(source), mark="")
                 plain = self._rows(query)
-            push_rows(((_text(s), _text(p), _text(o)) for s, p, o in plain), receive)
+            push_rows(((_text(s), _text(p), _text(o)) for s, p, o, *_ in plain), receive)
 
     def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
         """Not offered: rdflib would evaluate it triple by triple in Python."""

@@ -11,7 +11,8 @@ from kgsync.errors import TransientStoreError
 from kgsync.graph.port import TripleBatch
 from tests.graph.graphs import examples, rows_of
 
-HEAD = b"?s\t?p\t?o\n"
+HEAD = b"?s\t?p\t?o\t?mark\n"
+MARK = b'\t"cafe"\n'
 MEGABYTE = 1 << 20
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1)
 row_lists = st.lists(st.tuples(cells, cells, cells), max_size=10)
@@ -20,7 +21,7 @@ row_lists = st.lists(st.tuples(cells, cells, cells), max_size=10)
 def received(*chunks: bytes) -> list[tuple[str, str, str]]:
     """The rows of an answer that arrives in chunks."""
     batches: list[TripleBatch] = []
-    sink = TsvSink(batches.append)
+    sink = TsvSink(batches.append, "cafe")
     for chunk in chunks:
         assert sink.write(chunk) == len(chunk)
         sink.flush()
@@ -31,7 +32,7 @@ def received(*chunks: bytes) -> list[tuple[str, str, str]]:
 @examples(60)
 @given(row_lists, st.integers(1, 50))
 def test_an_answer_may_be_cut_anywhere(rows: list[tuple[str, str, str]], size: int) -> None:
-    answer = HEAD + "".join("\t".join(row) + "\n" for row in rows).encode()
+    answer = HEAD + "".join("\t".join(row) + MARK.decode() for row in rows).encode()
     chunks = [answer[start : start + size] for start in range(0, len(answer), size)]
     assert received(*chunks) == rows
 
@@ -54,9 +55,9 @@ def test_rows_of_text_are_pushed_in_blocks() -> None:
 
 def test_a_large_answer_is_pushed_while_it_arrives() -> None:
     batches: list[TripleBatch] = []
-    sink = TsvSink(batches.append)
+    sink = TsvSink(batches.append, "cafe")
     sink.write(HEAD)
-    line = b"<s>\t<p>\t<o>\n"
+    line = b"<s>\t<p>\t<o>" + MARK
     for _ in range(3):
         sink.write(line * (MEGABYTE // len(line) + 1))
     assert len(batches) == 3
@@ -67,9 +68,9 @@ def test_a_large_answer_is_pushed_while_it_arrives() -> None:
 @pytest.mark.parametrize(
     "chunks",
     [
-        [HEAD, b"<s>\t<p>\t", b"x" * MEGABYTE, b"\n"],
-        [HEAD + b"<s>\t<p>\t" + b"x" * MEGABYTE, b"x\n"],
-        [HEAD, b"<s>\t<p>\t" + b"x" * MEGABYTE + b"\n"],
+        [HEAD, b"<s>\t<p>\t", b"x" * MEGABYTE, MARK],
+        [HEAD + b"<s>\t<p>\t" + b"x" * MEGABYTE, b"x" + MARK],
+        [HEAD, b"<s>\t<p>\t" + b"x" * MEGABYTE + MARK],
     ],
     ids=["head apart", "head and half a row", "whole row"],
 )
@@ -85,16 +86,25 @@ def test_an_answer_of_nothing_but_its_head_has_no_rows() -> None:
 
 
 def test_quotes_and_empty_cells_are_text() -> None:
-    assert received(HEAD, b'"a"\t\t"b""c\n', b"\t\t\n") == [('"a"', "", '"b""c'), ("", "", "")]
+    assert received(HEAD, b'"a"\t\t"b""c' + MARK, b"\t\t" + MARK) == [
+        ('"a"', "", '"b""c'),
+        ("", "", ""),
+    ]
 
 
-@pytest.mark.parametrize("row", [b"<s>\t<p>\n", b"<s>\t<p>\t<o>\t<x>\n", b"<s>\t<p>\t<\xff>\n"])
+@pytest.mark.parametrize("row", [b"<s>\t<p>\n", b"<s>\t<p>\t<\xff>" + MARK])
 def test_a_malformed_row_is_a_transient_error(row: bytes) -> None:
     with pytest.raises(TransientStoreError, match="malformed row"):
-        received(HEAD, b"<s>\t<p>\t<o>\n", row)
+        received(HEAD, b"<s>\t<p>\t<o>" + MARK, row)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\t<x>\n", b'\t"beef"\n'])
+def test_a_line_that_does_not_end_in_the_mark_is_no_row(end: bytes) -> None:
+    with pytest.raises(TransientStoreError):
+        received(HEAD, b"<s>\t<p>\t<o>" + MARK, b"<s>\t<p>\t<o>" + end)
 
 
 @pytest.mark.parametrize("end", [b"<s>", b"<s>\t<p>\t<o>"])
 def test_an_answer_that_ends_in_the_middle_of_a_line_is_a_transient_error(end: bytes) -> None:
     with pytest.raises(TransientStoreError, match="middle of a line"):
-        received(HEAD, b"<s>\t<p>\t<o>\n", end)
+        received(HEAD, b"<s>\t<p>\t<o>" + MARK, end)

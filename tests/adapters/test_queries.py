@@ -75,7 +75,7 @@ def test_every_file_parses_once_it_is_bound(file: Path) -> None:
     query = load(file.stem)
     values = {name: SAMPLES[kind] for name, kind in query.placeholders.items()}
     if file.stem.startswith("_pattern_"):
-        text = load("_triples").bind(where=query.pattern(**values))
+        text = load("_triples").bind(mark="x", where=query.pattern(**values))
     else:
         text = query.bind(**values)
     is_update = re.search(r"^\s*(INSERT|DELETE)\b", text, re.MULTILINE)
@@ -182,7 +182,7 @@ def test_a_value_that_looks_like_a_placeholder_is_left_alone() -> None:
 
 def test_the_prologue_of_a_pattern_goes_to_the_front_once() -> None:
     scope = scope_pattern("mine", f"PREFIX ex: <{EX}>\n{SCOPE}", OLD)
-    text = load("_difference").bind(where=scope, base=scope)
+    text = load("_difference").bind(where=scope, base=scope, mark="x")
     assert text.startswith(f"PREFIX ex: <{EX}>\nSELECT")
     assert text.count("PREFIX") == 1
     assert query_shape(text)
