@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Executor, Future
 from itertools import islice
 
 import pyarrow as pa
@@ -31,8 +32,17 @@ class TsvSink:
     can know: a line without it is a piece of a row, and the answer is refused.
     """
 
-    def __init__(self, receive: Receive, mark: str) -> None:
+    def __init__(self, receive: Receive, mark: str, pool: Executor | None = None) -> None:
+        """Wait for bytes.
+
+        Args:
+            receive: Takes the batches, one at a time and in order.
+            mark: What every row ends in.
+            pool: Does that while the store goes on with its answer.
+        """
         self._receive = receive
+        self._pool = pool
+        self._running: Future[None] | None = None
         self._mark = f'"{mark}"'
         self._buffer = bytearray()
         self._head_seen = False
@@ -52,14 +62,26 @@ class TsvSink:
         if self._buffer and not self._buffer.endswith(b"\n"):
             raise TransientStoreError("the answer ends in the middle of a line")
         self._push_lines()
+        self._wait()
 
     def _push_lines(self) -> None:
         end = self._buffer.rfind(b"\n") + 1
         start = 0 if self._head_seen else self._buffer.find(b"\n") + 1
         self._head_seen = self._head_seen or start > 0
         if end > start:
-            self._receive(self._parse(bytes(self._buffer[start:end])))
+            self._push(bytes(self._buffer[start:end]))
         del self._buffer[:end]
+
+    def _push(self, lines: bytes) -> None:
+        self._wait()
+        if self._pool is None:
+            self._receive(self._parse(lines))
+        else:
+            self._running = self._pool.submit(lambda: self._receive(self._parse(lines)))
+
+    def _wait(self) -> None:
+        if self._running is not None:
+            self._running.result()
 
     def _parse(self, lines: bytes) -> TripleBatch:
         read = pa.csv.ReadOptions(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,9 +152,10 @@ class OxigraphStore:
                     push_rows(((_text(s), _text(p), _text(o)) for s, p, o, _ in solutions), receive)
                     return
                 # isIRI() in the query would decode every term a second time: twice the time.
-                sink = TsvSink(receive, mark)
-                solutions.serialize(sink, format=ox.QueryResultsFormat.TSV)
-                sink.finish()
+                with ThreadPoolExecutor(1) as pool:
+                    sink = TsvSink(receive, mark, pool)
+                    solutions.serialize(sink, format=ox.QueryResultsFormat.TSV)
+                    sink.finish()
             finally:
                 # A traceback would carry them to another thread, where they cannot be freed.
                 del solutions

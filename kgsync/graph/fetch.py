@@ -77,31 +77,33 @@ def fetch(
     Raises:
         TransientStoreError: What arrived is not what the store counted, or it moved meanwhile.
     """
-    expected = reader.count(source)
     reason = _why_scan(reader, source, base)
     if reason is None and base is not None:
         try:
-            return _by_difference(reader, source, terms, base, expected)
+            return _by_difference(reader, source, terms, base)
         except TransientStoreError as error:
             reason = f"the store's difference was of no use: {error}"
+    reason = reason or "first version"
     try:
-        edges, extended, skipped = _scan(reader, source, terms, expected, careful=False)
+        return _by_scan(reader, source, terms, reason, careful=False)
     except TransientStoreError:
-        edges, extended, skipped = _scan(reader, source, terms, expected, careful=True)
-    return Fetched(edges, extended, expected, skipped, "scan", reason or "first version")
+        return _by_scan(reader, source, terms, reason, careful=True)
 
 
-def _scan(
-    reader: GraphReader, source: TripleSource, terms: TermIndex, expected: int, *, careful: bool
-) -> tuple[Snapshot, TermIndex, Skipped]:
+def _by_scan(
+    reader: GraphReader, source: TripleSource, terms: TermIndex, reason: str, *, careful: bool
+) -> Fetched:
+    """Read all of it."""
     rows = _Rows()
     reader.scan(source, rows.receive, careful=careful)
     edges, extended = rows.edges(terms)
     skipped = rows.skipped()
     # A row that came twice must not stand for one that did not come.
     distinct = len(edges) + sum(vars(skipped).values())
-    _check(reader, source, distinct if rows.total == expected else rows.total, expected)
-    return edges, extended, skipped
+    triples = _counted(reader, source, rows.total)
+    if distinct != triples:
+        raise _incomplete(reader, source, distinct, triples)
+    return Fetched(edges, extended, triples, skipped, "scan", reason)
 
 
 def _why_scan(reader: GraphReader, source: TripleSource, base: Base | None) -> str | None:
@@ -118,7 +120,7 @@ def _why_scan(reader: GraphReader, source: TripleSource, base: Base | None) -> s
 
 
 def _by_difference(
-    reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base, expected: int
+    reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base
 ) -> Fetched:
     """Apply the store's difference to the base."""
     added, deleted = _Rows(), _Rows()
@@ -135,11 +137,11 @@ def _by_difference(
             if rows.total != reader.count_difference(new, old):
                 raise TransientStoreError("it came incompletely")
     # This also says whether the earlier graph still has as many triples, without a count of it.
-    if base.triples + added.total - deleted.total != expected:
+    triples = base.triples + added.total - deleted.total
+    if triples != reader.count(source):
         raise TransientStoreError(
             "it does not add up, as if the earlier version's graph has changed since it was read"
         )
-    _check(reader, source, expected, expected)
     added_edges, extended = added.edges(terms)
     deleted_edges, _ = deleted.edges(extended)
     if len(deleted_edges.minus(base.edges)) or len(added_edges.minus(base.edges)) != len(
@@ -149,28 +151,40 @@ def _by_difference(
     return Fetched(
         base.edges.minus(deleted_edges).plus(added_edges),
         extended,
-        expected,
+        triples,
         base.skipped.plus(added.skipped()).plus(deleted.skipped(), -1),
         "difference",
         "both versions are in the store and the earlier one is unchanged",
     )
 
 
-def _check(reader: GraphReader, source: TripleSource, received: int, expected: int) -> None:
-    """Never learn from half a graph: the rows must be as many as counted, before and after."""
-    after = reader.count(source)
-    if received == expected == after:
-        return
-    where = f"<{source.graph}>" if source.graph else "the default graph"
-    if expected != after:
+def _counted(reader: GraphReader, source: TripleSource, received: int) -> int:
+    """Never learn from half a graph: the rows must be as many as the store counts afterwards.
+
+    A graph that grew or shrank while it was read has another count, too.
+    """
+    count = reader.count(source)
+    if received == count:
+        return count
+    if reader.count(source) != count:
         raise TransientStoreError(
-            f"{where} in {reader.label} changed while it was read "
-            f"({expected:,} triples before, {after:,} after); try again when it is at rest"
+            f"{_named(source)} in {reader.label} is changing while it is read; "
+            "try again when it is at rest"
         )
-    raise TransientStoreError(
-        f"{reader.label} sent {received:,} of {expected:,} triples of {where}; "
-        "nothing was committed, try again"
+    raise _incomplete(reader, source, received, count)
+
+
+def _incomplete(
+    reader: GraphReader, source: TripleSource, received: int, count: int
+) -> TransientStoreError:
+    return TransientStoreError(
+        f"{reader.label} sent {received:,} of {count:,} triples of {_named(source)}, or it "
+        "changed meanwhile; nothing was committed, try again"
     )
+
+
+def _named(source: TripleSource) -> str:
+    return f"<{source.graph}>" if source.graph else "the default graph"
 
 
 class _Rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyoxigraph
 
-__all__ = ["Data", "build", "bulk_load"]
+    from kgsync.graph.fetch import Base
+    from kgsync.graph.terms import TermIndex
+
+__all__ = ["Data", "build", "bulk_load", "load_old"]
 
 _SEED = 20240229
 _NAMESPACE = "http://example.org/resource"
@@ -51,8 +53,8 @@ class Data:
 
     @property
     def base(self) -> Path:
-        """What kgsync knows after the old version."""
-        return self.folder / "base.pickle"
+        """What kgsync knows after the old version: its edges, and the IRIs of their ids."""
+        return self.folder / "base.npz"
 
     def ntriples(self, version: str) -> Path:
         """The N-Triples file of a version."""
@@ -120,12 +122,30 @@ def bulk_load(data: Data, store: pyoxigraph.Store) -> None:
 
 
 def _read_old(data: Data) -> None:
-    from kgsync.graph.fetch import Base, fetch
+    import numpy as np
+
+    from kgsync.graph.fetch import fetch
     from kgsync.graph.port import TripleSource
     from kgsync.graph.stores import open_store
     from kgsync.graph.terms import TermIndex
 
-    source = TripleSource(data.old)
-    fetched = fetch(open_store(data.store), source, TermIndex(), None)
-    base = Base(source, fetched.edges, fetched.triples, fetched.skipped)
-    data.base.write_bytes(pickle.dumps((base, fetched.terms)))
+    old = fetch(open_store(data.store), TripleSource(data.old), TermIndex(), None)
+    entities, relations = old.terms.entities.iris, old.terms.relations.iris
+    names = {"entities": np.array(entities, str), "relations": np.array(relations, str)}
+    np.savez(data.base, allow_pickle=False, edges=np.stack(old.edges.columns), **names)
+
+
+def load_old(data: Data) -> tuple[Base, TermIndex]:
+    """What kgsync knows after the old version."""
+    import numpy as np
+    import pyarrow as pa
+
+    from kgsync.graph.fetch import Base, Skipped
+    from kgsync.graph.port import TripleSource
+    from kgsync.graph.snapshot import Snapshot
+    from kgsync.graph.terms import TermIndex
+
+    with np.load(data.base) as saved:
+        edges = Snapshot(*saved["edges"])
+        terms = TermIndex().extended(pa.array(saved["entities"]), pa.array(saved["relations"]))
+    return Base(TripleSource(data.old), edges, len(edges), Skipped()), terms

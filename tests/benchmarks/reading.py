@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tests.benchmarks.data import Data, bulk_load
+from tests.benchmarks.data import Data, bulk_load, load_old
 
 if TYPE_CHECKING:
     import rdflib
@@ -66,7 +65,7 @@ def _kgsync_change(data: Data, *, on_disk: bool) -> Run:
     from kgsync.graph.stores import open_store
 
     reader = open_store(data.store if on_disk else _oxigraph(data, on_disk=False))
-    base, terms = pickle.loads(data.base.read_bytes())
+    base, terms = load_old(data)
 
     def run() -> Mapping[str, Sized]:
         fetched = fetch(reader, TripleSource(data.new), terms, base)
