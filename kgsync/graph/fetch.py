@@ -77,21 +77,29 @@ def fetch(
     Raises:
         TransientStoreError: What arrived is not what the store counted, or it moved meanwhile.
     """
+    # An answer that cannot be half needs one count, afterwards; it also tells of a change.
+    before = None if reader.capabilities.complete_answers else reader.count(source)
     reason = _why_scan(reader, source, base)
     if reason is None and base is not None:
         try:
-            return _by_difference(reader, source, terms, base)
+            return _by_difference(reader, source, terms, base, before)
         except TransientStoreError as error:
             reason = f"the store's difference was of no use: {error}"
     reason = reason or "first version"
     try:
-        return _by_scan(reader, source, terms, reason, careful=False)
+        return _by_scan(reader, source, terms, before, reason, careful=False)
     except TransientStoreError:
-        return _by_scan(reader, source, terms, reason, careful=True)
+        return _by_scan(reader, source, terms, before, reason, careful=True)
 
 
 def _by_scan(
-    reader: GraphReader, source: TripleSource, terms: TermIndex, reason: str, *, careful: bool
+    reader: GraphReader,
+    source: TripleSource,
+    terms: TermIndex,
+    before: int | None,
+    reason: str,
+    *,
+    careful: bool,
 ) -> Fetched:
     """Read all of it."""
     rows = _Rows()
@@ -100,9 +108,13 @@ def _by_scan(
     skipped = rows.skipped()
     # A row that came twice must not stand for one that did not come.
     distinct = len(edges) + sum(vars(skipped).values())
-    triples = _counted(reader, source, rows.total)
-    if distinct != triples:
-        raise _incomplete(reader, source, distinct, triples)
+    triples = _count_after(reader, source, before)
+    if not rows.total == distinct == triples:
+        received = distinct if rows.total == triples else rows.total
+        raise TransientStoreError(
+            f"{reader.label} sent {received:,} of {triples:,} triples of {_named(source)}; "
+            "nothing was committed, try again"
+        )
     return Fetched(edges, extended, triples, skipped, "scan", reason)
 
 
@@ -120,7 +132,7 @@ def _why_scan(reader: GraphReader, source: TripleSource, base: Base | None) -> s
 
 
 def _by_difference(
-    reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base
+    reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base, before: int | None
 ) -> Fetched:
     """Apply the store's difference to the base."""
     added, deleted = _Rows(), _Rows()
@@ -138,7 +150,7 @@ def _by_difference(
                 raise TransientStoreError("it came incompletely")
     # This also says whether the earlier graph still has as many triples, without a count of it.
     triples = base.triples + added.total - deleted.total
-    if triples != reader.count(source):
+    if triples != _count_after(reader, source, before):
         raise TransientStoreError(
             "it does not add up, as if the earlier version's graph has changed since it was read"
         )
@@ -158,29 +170,15 @@ def _by_difference(
     )
 
 
-def _counted(reader: GraphReader, source: TripleSource, received: int) -> int:
-    """Never learn from half a graph: the rows must be as many as the store counts afterwards.
-
-    A graph that grew or shrank while it was read has another count, too.
-    """
-    count = reader.count(source)
-    if received == count:
-        return count
-    if reader.count(source) != count:
+def _count_after(reader: GraphReader, source: TripleSource, before: int | None) -> int:
+    """The store's own count, by which what arrived is judged: never learn from half a graph."""
+    after = reader.count(source)
+    if before not in (None, after):
         raise TransientStoreError(
-            f"{_named(source)} in {reader.label} is changing while it is read; "
-            "try again when it is at rest"
+            f"{_named(source)} in {reader.label} changed while it was read "
+            f"({before:,} triples before, {after:,} after); try again when it is at rest"
         )
-    raise _incomplete(reader, source, received, count)
-
-
-def _incomplete(
-    reader: GraphReader, source: TripleSource, received: int, count: int
-) -> TransientStoreError:
-    return TransientStoreError(
-        f"{reader.label} sent {received:,} of {count:,} triples of {_named(source)}, or it "
-        "changed meanwhile; nothing was committed, try again"
-    )
+    return after
 
 
 def _named(source: TripleSource) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 
 import pytest
 
@@ -82,30 +81,17 @@ def test_the_message_names_the_default_graph() -> None:
     ],
     ids=["grows", "shrinks"],
 )
-def test_a_graph_that_moves_once_while_it_is_read_is_read_as_it_then_is(
+def test_a_graph_that_moves_while_it_is_read_is_refused(
     store: str, moment: str, update: str
 ) -> None:
     inner = open_store(STORES[store]({OLD: ntriples(VERSION)}))
     change = partial(inner.update, update)
     early, late = (change, None) if moment == "before" else (None, change)
     reader = Disturbed(inner, before_scan=early, after_scan=late)
-    found, at_rest = first_version(reader), first_version(inner)
-    assert len(at_rest.edges) in (3, 5)
-    assert as_edges(found.edges, found.terms) == as_edges(at_rest.edges, at_rest.terms)
-    assert found.triples == at_rest.triples
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_a_graph_that_keeps_moving_while_it_is_read_is_refused(store: str) -> None:
-    inner = open_store(STORES[store]({OLD: ntriples(VERSION)}))
-    numbers = count()
-
-    def grow() -> None:
-        inner.update(f"INSERT DATA {{ GRAPH <{OLD}> {{ <{EX}x> <{EX}p> <{EX}{next(numbers)}> }} }}")
-
-    with pytest.raises(TransientStoreError, match=f"<{OLD}>, or it changed meanwhile"):
-        first_version(Disturbed(inner, after_scan=grow))
-    assert len(first_version(inner).edges) == len(VERSION) + 2
+    with pytest.raises(TransientStoreError, match=f"<{OLD}>.*changed while it was read"):
+        first_version(reader)
+    # At rest again it can be read.
+    assert len(first_version(inner).edges) in (3, 5)
 
 
 def test_an_undisturbed_read_takes_one_plain_scan() -> None:
