@@ -30,7 +30,14 @@ __all__ = [
     "load_settings",
 ]
 
-Norm = Literal["l1", "l2"]
+StartVectors = Literal["average", "random", "best", "balance", "jumps"]
+Norm = Literal["l1", "l2", "l2sq"]
+
+
+_MEANING = "name", "dimension", "relation_dimension", "norm"
+"""Settings of a model that fix what its vectors mean."""
+_CLOSED_FORMS = "transe", "transh"
+"""Models for which the best place of a new element can be computed."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +95,22 @@ class ModelSettings:
     """The scoring model. Values left out take the paper's defaults for that model."""
 
     name: str = "transe"
-    dimension: int = 100
+    dimension: int = 0
+    """Length of the vectors; 0 takes the paper's: 50 for RESCAL, else 100."""
+    relation_dimension: int = 0
+    """Length of TransD's relation vectors; 0 takes the same as for entities."""
     norm: Norm = "l1"
-    """Distance of the translational models."""
+    """Distance of the translational models; l2sq is the square of l2."""
     margin: float = 1.0
     """γ of the pairwise ranking loss."""
     l2_penalty: float = 0.02
-    """Weight of the L2 penalty of the semantic matching models."""
+    """Weight of the L2 penalty of DistMult, ANALOGY and ComplEx."""
+
+    def __post_init__(self) -> None:
+        from kgsync.models import MODELS
+
+        if self.dimension == 0 and self.name in MODELS:
+            object.__setattr__(self, "dimension", MODELS[self.name].dimension)
 
 
 @dataclass(frozen=True)
@@ -116,8 +132,22 @@ class TrainingSettings:
 class UpdateSettings:
     """Updating (alg. TDSM_online); the paper's parameter names in brackets."""
 
-    start_vectors: Literal["average", "random"] = "average"
-    """Start of new elements (preInit: ave, ran)."""
+    start_vectors: StartVectors = "average"
+    """Start of new elements (preInit): "average" of those that stay (ave), "random" (ran), or, for
+    TransE and TransH, the "best" place for their true triples (pos), its "balance" with false
+    ones (neg), or "jumps" away from false ones (neg2)."""
+    start_negatives: int = 0
+    """False triples for each true one (preNegs); 0 takes 1 for "balance", 4 for "jumps"."""
+    jump_rounds: int = 10
+    """At most so many rounds of jumps (jumpLim)."""
+    jump_size: float = 0.5
+    """Length of a jump, as a share of the way to the best place (jumpSize)."""
+    pretraining_epochs: int = 50
+    """Epochs in which only new elements move (initTimes); 0 leaves their start vectors alone."""
+    pretraining_negatives: int = 1
+    """False triples for each true one in these epochs (initNegs)."""
+    pretraining_learning_rate: float | None = None
+    """The rate of training from scratch if not set (initLR)."""
     change_epochs: int = 20
     """Epochs on the added and deleted triples only (csNum)."""
     general_epochs: int = 180
@@ -140,8 +170,10 @@ class EvaluationSettings:
     """Rank a fixed, seeded sample of so many validation edges; 0 ranks all."""
     test_sample: int = 2000
     """The same for the quality in the report."""
+    stability_sample: int = 1000
+    """Estimate how far vectors moved from so many elements, each against all; 0 takes all."""
     memory_mb: int = 256
-    """Bound on the score matrix of one ranking batch."""
+    """Bound on one block of scores or distances."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +227,7 @@ class Settings:
         """What fixes the meaning of the stored vectors: a change of it calls for a rebuild."""
         scope = self.scope_text()
         return {
-            "model": {k: asdict(self.model)[k] for k in ("name", "dimension", "norm")},
+            "model": {k: asdict(self.model)[k] for k in _MEANING},
             "split": asdict(self.split),
             "filter": json.loads(json.dumps(asdict(self.filter))),
             "graphs": self.source.graphs,
@@ -280,7 +312,7 @@ def _check(settings: Settings) -> None:
     """Values that have the right type and still make no sense."""
     from kgsync.models import MODELS
 
-    split, model = settings.split, settings.model
+    split, model, update = settings.split, settings.model, settings.update
     if model.name not in MODELS:
         known = ", ".join(sorted(MODELS))
         raise ConfigError(f"there is no model named {model.name!r}; known models: {known}")
@@ -296,20 +328,36 @@ def _check(settings: Settings) -> None:
         (settings.training.batches >= 1, "training: batches must be at least 1"),
         (settings.training.validate_every >= 0, "training: validate_every must not be negative"),
         (settings.training.patience >= 1, "training: patience must be at least 1"),
-        (settings.update.change_epochs >= 0, "update: change_epochs must not be negative"),
-        (settings.update.general_epochs >= 0, "update: general_epochs must not be negative"),
-        (settings.update.validate_every >= 0, "update: validate_every must not be negative"),
-        (settings.update.patience >= 1, "update: patience must be at least 1"),
+        (
+            model.relation_dimension == 0 or model.name == "transd",
+            f"model: {model.name} has no relation_dimension of its own; only transd has",
+        ),
+        (0 <= model.relation_dimension <= 100_000, "model: relation_dimension is out of range"),
+        (
+            update.start_vectors in ("average", "random") or model.name in _CLOSED_FORMS,
+            f"update: start_vectors = {update.start_vectors!r} exists for "
+            f"{' and '.join(_CLOSED_FORMS)} only; {model.name} has 'average' and 'random'",
+        ),
+        (update.start_negatives >= 0, "update: start_negatives must not be negative"),
+        (update.jump_rounds >= 0, "update: jump_rounds must not be negative"),
+        (update.jump_size > 0, "update: jump_size must be positive"),
+        (update.pretraining_epochs >= 0, "update: pretraining_epochs must not be negative"),
+        (update.pretraining_negatives >= 1, "update: pretraining_negatives must be at least 1"),
+        (update.change_epochs >= 0, "update: change_epochs must not be negative"),
+        (update.general_epochs >= 0, "update: general_epochs must not be negative"),
+        (update.validate_every >= 0, "update: validate_every must not be negative"),
+        (update.patience >= 1, "update: patience must be at least 1"),
         (settings.evaluation.memory_mb >= 1, "evaluation: memory_mb must be at least 1"),
         (settings.state.keep >= 1, "state: keep must be at least 1"),
         (0 <= settings.run.threads <= 1024, "run: threads must lie between 0 and 1,024"),
         (0 <= settings.source.max_removed <= 1, "source: max_removed must lie between 0 and 1"),
     ]
-    for name in ("validation_sample", "test_sample"):
+    for name in ("validation_sample", "test_sample", "stability_sample"):
         sample = getattr(settings.evaluation, name)
         rules.append((sample >= 0, f"evaluation: {name} must not be negative"))
     for section, key in (
         ("training", "learning_rate"),
+        ("update", "pretraining_learning_rate"),
         ("update", "change_learning_rate"),
         ("update", "general_learning_rate"),
     ):

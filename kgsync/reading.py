@@ -17,7 +17,15 @@ from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
 
-__all__ = ["Reading", "check_removal", "passed_over", "read_version", "todo", "versions_of"]
+__all__ = [
+    "Earlier",
+    "Reading",
+    "check_removal",
+    "passed_over",
+    "read_version",
+    "todo",
+    "versions_of",
+]
 
 
 @dataclass(frozen=True)
@@ -66,35 +74,57 @@ def passed_over(versions: VersionList, committed: Sequence[str]) -> tuple[str, .
     return tuple(name for name in between if name not in committed)
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What is known when the next version is read."""
+
+    terms: TermIndex
+    """The ids given so far."""
+    base: Base | None
+    """The version that the next one is compared with."""
+
+    @classmethod
+    def committed(cls, current: CommittedVersion | None, settings: Settings) -> Earlier:
+        """What the committed version knows."""
+        key = settings.split.key.encode()
+        if current is None:
+            return cls(TermIndex(key), None)
+        manifest = current.manifest
+        source = TripleSource(manifest.graph_version["graph"], settings.scope_text())
+        skipped = Skipped(**{name: manifest.skipped[name] for name in vars(Skipped())})
+        base = Base(source, current.graph.edges, manifest.triples, skipped)
+        return cls(current.graph.terms.keyed(key), base)
+
+    @classmethod
+    def read(cls, reading: Reading, settings: Settings) -> Earlier:
+        """What a reading knows."""
+        source = TripleSource(reading.version.graph, settings.scope_text())
+        fetched = reading.fetched
+        base = Base(source, fetched.edges, fetched.triples, fetched.skipped)
+        return cls(fetched.terms, base)
+
+
 def read_version(
     store: GraphStore,
     versions: tuple[GraphVersion, ...],
-    current: CommittedVersion | None,
+    earlier: Earlier,
     settings: Settings,
-    *,
-    compare: bool = True,
 ) -> Reading:
     """Read the first of the versions to do.
 
     Args:
         store: The open source.
         versions: The versions to do, at least one.
-        current: The committed version, whose term ids are kept.
+        earlier: Ids that are kept, and the version to compare with.
         settings: Scope, filters and split.
-        compare: Whether the change is against the current version or against nothing.
 
     Raises:
         VersionError: The version has no edges to embed or to train on.
         StoreError: It could not be read completely.
     """
     version = versions[0]
-    scope = settings.scope_text()
-    terms, before, base = TermIndex(settings.split.key.encode()), Snapshot.empty(), None
-    if current is not None:
-        terms = current.graph.terms.keyed(terms.key)
-        if compare:
-            before, base = current.graph.edges, _base(current, scope)
-    fetched = fetch(store, TripleSource(version.graph, scope), terms, base)
+    source = TripleSource(version.graph, settings.scope_text())
+    fetched = fetch(store, source, earlier.terms, earlier.base)
     name = _named(version)
     if not len(fetched.edges):
         raise VersionError(
@@ -109,6 +139,7 @@ def read_version(
     split = splitter.split(edges, fetched.terms)
     if not len(split.train):
         raise VersionError(f"the split leaves {name} without a training edge; lower its shares")
+    before = earlier.base.edges if earlier.base else Snapshot.empty()
     old, _ = filters.apply(before, fetched.terms)
     change = ChangeSet.between(old, edges, fetched.terms, splitter)
     return Reading(
@@ -136,13 +167,6 @@ def check_removal(reading: Reading, settings: Settings) -> None:
             f"more than max_removed = {limit:.0%}; if that is right, step with "
             "--allow-large-removal"
         )
-
-
-def _base(current: CommittedVersion, scope: str | None) -> Base:
-    manifest = current.manifest
-    source = TripleSource(manifest.graph_version["graph"], scope)
-    skipped = {name: manifest.skipped[name] for name in vars(Skipped())}
-    return Base(source, current.graph.edges, manifest.triples, Skipped(**skipped))
 
 
 def _named(version: GraphVersion) -> str:

@@ -24,7 +24,15 @@ from kgsync.graph.stores import StoreTarget, opened, store_identity, store_label
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
 from kgsync.publishing import PublishTarget
-from kgsync.reading import Reading, check_removal, passed_over, read_version, todo, versions_of
+from kgsync.reading import (
+    Earlier,
+    Reading,
+    check_removal,
+    passed_over,
+    read_version,
+    todo,
+    versions_of,
+)
 from kgsync.report import Action, Plan, Status, StepReport
 from kgsync.seeds import Seeds
 from kgsync.state import State
@@ -102,7 +110,8 @@ class KGSync:
             ahead = todo(versions, current, self.settings)
             if not ahead:
                 return nothing
-            reading = read_version(store, ahead, current, self.settings)
+            earlier = Earlier.committed(current, self.settings)
+            reading = read_version(store, ahead, earlier, self.settings)
         if current is not None and versions.order == "live" and not reading.change:
             return nothing
         return replace(
@@ -139,7 +148,8 @@ class KGSync:
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
                     return self._nothing_new(current, late)
-                reading = read_version(store, ahead, current, self.settings)
+                earlier = Earlier.committed(current, self.settings)
+                reading = read_version(store, ahead, earlier, self.settings)
             if current is not None and versions.order == "live" and not reading.change:
                 return self._nothing_new(current, late)
             if not allow_large_removal:
@@ -166,7 +176,8 @@ class KGSync:
             with phases("fetch"), opened(self._target) as store:
                 self._publish().check(store, None)
                 newest = versions_of(store, self.settings).versions[-1:]
-                reading = read_version(store, newest, current, self.settings, compare=False)
+                earlier = replace(Earlier.committed(current, self.settings), base=None)
+                reading = read_version(store, newest, earlier, self.settings)
             cost = Cost()
             trained = self._train(reading, None, phases, cost)
             if self.state.next_number() > 1:
@@ -195,7 +206,8 @@ class KGSync:
             with phases("fetch"), opened(self._target) as store:
                 self._publish().check(store, None)
                 ahead = todo(versions_of(store, self.settings), None, self.settings)
-                reading = read_version(store, ahead, None, self.settings)
+                earlier = Earlier.committed(None, self.settings)
+                reading = read_version(store, ahead, earlier, self.settings)
             with phases("adopt"):
                 trained = self._adopted(reading, vectors, str(file))
             return self._commit(reading, trained, None, phases, Cost())
@@ -304,7 +316,7 @@ class KGSync:
         use_threads(self.settings.run.threads)
         from kgsync.training.offline import train_offline
         from kgsync.training.online import refresh
-        from kgsync.training.starts import carry_over
+        from kgsync.training.starts import carry_over, initialize
 
         problem = self._problem(reading)
         before = None
@@ -321,6 +333,8 @@ class KGSync:
                 model = carry_over(current.model(), current.graph.living, problem)
             with phases("evaluate"):
                 before = problem.test(model)
+            with phases("start vectors"):
+                initialize(model, current.graph.living, problem, cost, phases.listener.progress)
             with phases("update"):
                 run = refresh(model, reading.change, problem, cost, phases.listener.progress)
         with phases("evaluate"):
@@ -355,7 +369,8 @@ class KGSync:
         name = f"{version.graph}@{self.state.next_number()}" if live else version.name
         seeds = Seeds(self.settings.run.seed, name)
         living = Living.of(reading.edges)
-        return Problem(living, reading.split, reading.edges, self.settings, seeds)
+        terms = reading.fetched.terms
+        return Problem(living, reading.split, reading.edges, terms, self.settings, seeds)
 
     def _commit(
         self,

@@ -41,19 +41,27 @@ store = {store}
 [model]
 name = {model}
 dimension = {dimension}
-# norm = "l1"                  # distance of the translational models: "l1" or "l2"
+# relation_dimension = 0       # of transd's relations; 0: as for entities
+# norm = "l1"                  # distance of the translational models: "l1", "l2" or "l2sq"
 # margin = 1.0
-# l2_penalty = 0.02            # semantic matching models
+# l2_penalty = 0.02            # distmult, analogy and complex
 
 [training]                     # from scratch
 # epochs = 1000
 # batches = 100                # batches an epoch
-# learning_rate = 0.001        # default 0.001 (transe), 0.1 (distmult)
+# learning_rate = 0.001        # default 0.001 (trans*), 0.1 (the others)
 # validate_every = 10          # epochs; 0: never
 # patience = 10                # validations without a gain before it stops
 
 [update]                       # to a new version
-# start_vectors = "average"    # of new entities and relations: "average" or "random"
+# start_vectors = "average"    # of new elements: "average", "random"; transe and transh also
+#                              # "best", "balance", "jumps"
+# start_negatives = 0          # false edges a true one: 0 takes 1 for "balance", 4 for "jumps"
+# jump_rounds = 10
+# jump_size = 0.5
+# pretraining_epochs = 50      # epochs in which only new elements move; 0: none
+# pretraining_negatives = 1    # false edges a true one in these epochs
+# pretraining_learning_rate = 0.001   # default: training.learning_rate
 # change_epochs = 20           # epochs on what was added and deleted
 # general_epochs = 180         # epochs on all training edges
 # change_learning_rate = 0.0001    # default: half of the next
@@ -65,6 +73,7 @@ dimension = {dimension}
 [evaluation]
 # validation_sample = 1000     # rank so many validation edges, always the same; 0: all
 # test_sample = 2000
+# stability_sample = 1000      # measure from so many elements how far vectors moved; 0: all
 # memory_mb = 256              # bound on one block of scores
 
 [publish]

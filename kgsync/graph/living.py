@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.snapshot import KeyLayout, Keys, Snapshot, contains
 from kgsync.graph.terms import Ids
 
-__all__ = ["Living", "TripleRows"]
+__all__ = ["Living", "TripleRows", "TripleSet"]
 
 TripleRows = NDArray[np.int64]
 """Shape (3, n): head row, relation row, tail row."""
@@ -40,6 +40,23 @@ class Living:
             & np.isin(edges.relations, self.relations)
             & np.isin(edges.tails, self.entities)
         )
+
+
+class TripleSet:
+    """A set of triples given as rows, to look others up in."""
+
+    def __init__(self, triples: TripleRows, entities: int, relations: int) -> None:
+        """Index triples over so many entity and relation rows."""
+        self._layout = KeyLayout.for_sizes(entities, relations)
+        self._keys: Keys = np.sort(self._pack(triples))
+
+    def contains(self, triples: TripleRows) -> NDArray[np.bool_]:
+        """For each triple, whether it is in the set."""
+        return contains(self._keys, self._pack(triples))
+
+    def _pack(self, triples: TripleRows) -> Keys:
+        heads, relations, tails = triples.astype(np.int32)
+        return self._layout.pack(heads, relations, tails)
 
 
 def _positions(ids: Ids) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from kgsync.graph.hashing import mix, unit_interval
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
 
@@ -39,11 +40,9 @@ class Splitter:
         """The part of each edge."""
         if self.validation == 0 and self.test == 0:
             return np.zeros(len(snapshot), np.uint8)
-        state = _mix(terms.entities.hashes[snapshot.heads])
-        state = _mix(state ^ terms.relations.hashes[snapshot.relations])
-        state = _mix(state ^ terms.entities.hashes[snapshot.tails])
-        # The top 53 bits, as an exact float in [0, 1).
-        position = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        state = mix(terms.entities.hashes[snapshot.heads])
+        state = mix(state ^ terms.relations.hashes[snapshot.relations])
+        position = unit_interval(mix(state ^ terms.entities.hashes[snapshot.tails]))
         parts = np.full(len(snapshot), Part.TRAIN, np.uint8)
         parts[position < self.validation + self.test] = Part.TEST
         parts[position < self.validation] = Part.VALIDATION
@@ -70,11 +69,3 @@ class Split:
             "validation": len(self.validation),
             "test": len(self.test),
         }
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64: every input bit reaches every output bit."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from kgsync.graph.hashing import keyed_hashes
 
 __all__ = ["Ids", "TermIndex", "TermTable"]
 
@@ -113,16 +113,6 @@ class TermIndex:
     def sizes(self) -> tuple[int, int]:
         """Number of entity ids and of relation ids ever given."""
         return len(self.entities), len(self.relations)
-
-
-def keyed_hashes(iris: Any, key: bytes) -> NDArray[np.uint64]:
-    """64-bit BLAKE2b of each IRI, the same on every machine."""
-    # The bytes are hashed where Arrow has them: as Python text they would take more memory.
-    _, offsets, data = (memoryview(buffer or b"") for buffer in iris.buffers())
-    bounds = pairwise(offsets.cast("i")[iris.offset : iris.offset + len(iris) + 1])
-    digests = (blake2b(data[a:b], digest_size=8, key=key).digest() for a, b in bounds)
-    hashes = (int.from_bytes(digest, "little") for digest in digests)
-    return np.fromiter(hashes, np.uint64, len(iris))
 
 
 def _found(positions: Any) -> Ids:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from kgsync.config import ModelSettings
+from kgsync.models import MODELS, ModelInfo
+from kgsync.models.losses import Loss
 
-__all__ = ["Kind", "Model", "Rows", "TableSpec", "TrainingDefaults"]
+__all__ = ["Kind", "Model", "Rows", "TableSpec"]
 
 Kind = Literal["entity", "relation"]
 Rows: TypeAlias = dict[str, Tensor]
@@ -28,21 +31,12 @@ class TableSpec:
 
     kind: Kind
     width: int
-
-
-@dataclass(frozen=True)
-class TrainingDefaults:
-    """The paper's choices for a family of models."""
-
-    optimizer: Literal["sgd", "adagrad"]
-    learning_rate: float
-    """Of training from scratch; updates derive theirs from it."""
+    unit: bool = False
+    """Whether only the direction of a row means something."""
 
 
 class Model(ABC):
     """A scoring model with its parameters."""
-
-    defaults: ClassVar[TrainingDefaults]
 
     def __init__(self, settings: ModelSettings, tables: Rows) -> None:
         """Take over tables that fit `layout(settings)`."""
@@ -66,12 +60,17 @@ class Model(ABC):
     def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
         """Scores (queries x candidates) of every candidate as the head."""
 
+    @property
     @abstractmethod
-    def loss(self, positive: Tensor, negative: Tensor) -> Tensor:
-        """Loss of a batch from the scores of its true and false triples, pairwise."""
+    def loss(self) -> Loss:
+        """What training makes small."""
 
     def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
         """Penalty over a batch's true and false triples, if the model has one."""
+        return None
+
+    def constraint(self, relations: Rows) -> Tensor | None:
+        """Soft constraint on the relations of a batch, each given once, if the model has one."""
         return None
 
     @classmethod
@@ -85,7 +84,20 @@ class Model(ABC):
             bound = (6.0 / (count + spec.width)) ** 0.5
             values = torch.rand(count, spec.width, generator=generator)
             tables[name] = values.mul_(2 * bound).sub_(bound)
-        return cls(settings, tables)
+        model = cls(settings, tables)
+        model.normalize()
+        return model
+
+    @property
+    def info(self) -> ModelInfo:
+        """The paper's choices for this model."""
+        return MODELS[self.settings.name]
+
+    def normalize(self) -> None:
+        """Bring the rows of which only the direction counts to length one."""
+        for name, spec in self.layout(self.settings).items():
+            if spec.unit:
+                self.tables[name] = functional.normalize(self.tables[name], dim=-1)
 
     @property
     def sizes(self) -> dict[Kind, int]:

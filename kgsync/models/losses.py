@@ -2,18 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["logistic_loss", "margin_loss"]
+__all__ = ["LogisticLoss", "Loss", "MarginLoss"]
 
 
-def margin_loss(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
+class Loss(Protocol):
+    """From scores to a number that training makes small."""
+
+    def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
+        """Loss of a batch from the scores of its true and false triples, pairwise."""
+
+    def by_owner(
+        self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
+    ) -> Tensor:
+        """Loss of each owner from its own triples alone, for pre-training.
+
+        Args:
+            positive: Score of each true triple.
+            negative: Scores (draws x triples) of the false triples drawn for it.
+            possible: For each of those, whether there was such a triple.
+            owner: Whose each triple is.
+            owners: How many owners there are.
+        """
+
+
+@dataclass(frozen=True)
+class MarginLoss:
     """Eq. pairwise_ranking_loss."""
-    return torch.relu(margin - positive + negative).sum()
+
+    margin: float
+
+    def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
+        """Summed over the pairs."""
+        return torch.relu(self.margin - positive + negative).sum()
+
+    def by_owner(
+        self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
+    ) -> Tensor:
+        """Eq. train_init_rel and train_init_ent: the mean of the false ones is in the hinge."""
+        draws = possible.sum(0)
+        mean = torch.where(possible, negative, 0.0).sum(0) / draws.clamp(min=1)
+        hinge = torch.relu(self.margin - positive + mean) * (draws > 0)
+        return positive.new_zeros(owners).index_add(0, owner, hinge)
 
 
-def logistic_loss(positive: Tensor, negative: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class LogisticLoss:
     """Eq. logistic_loss over true (y = 1) and false (y = -1) triples."""
-    return functional.softplus(torch.cat([-positive, negative])).mean()
+
+    def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
+        """Averaged over all scores."""
+        return functional.softplus(torch.cat([-positive, negative])).mean()
+
+    def by_owner(
+        self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
+    ) -> Tensor:
+        """Averaged over all scores of an owner."""
+        counts = 1.0 + possible.sum(0)
+        terms = functional.softplus(-positive)
+        terms = terms + torch.where(possible, functional.softplus(negative), 0.0).sum(0)
+        total = positive.new_zeros(owners).index_add(0, owner, terms)
+        return total / positive.new_zeros(owners).index_add(0, owner, counts)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import torch
 from torch import Tensor
 
 from kgsync.config import ModelSettings
-from kgsync.models.base import Model, Rows, TableSpec, TrainingDefaults
-from kgsync.models.losses import margin_loss
+from kgsync.models.base import Rows, TableSpec
+from kgsync.models.translational import Translational
 
 __all__ = ["TransE"]
 
 
-class TransE(Model):
-    """f_r(h, t) = -‖h + r - t‖, L1 or L2."""
-
-    defaults: ClassVar = TrainingDefaults("sgd", 0.001)
+class TransE(Translational):
+    """f_r(h, t) = -‖h + r - t‖."""
 
     @classmethod
     def layout(cls, settings: ModelSettings) -> dict[str, TableSpec]:
@@ -25,29 +20,9 @@ class TransE(Model):
         width = settings.dimension
         return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width)}
 
-    @property
-    def _p(self) -> float:
-        return {"l1": 1.0, "l2": 2.0}[self.settings.norm]
+    def project(self, entity: Rows, relation: Rows) -> Tensor:
+        """Every relation sees an entity alike."""
+        return entity["entity"]
 
-    def score(self, head: Rows, relation: Rows, tail: Rows) -> Tensor:
-        """Negative distance."""
-        gap = head["entity"] + relation["relation"] - tail["entity"]
-        distance: Tensor = torch.linalg.vector_norm(gap, ord=self._p, dim=-1)
-        return -distance
-
-    def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
-        """Distance of h + r to every candidate."""
-        return self._distances(head["entity"] + relation["relation"], candidates)
-
-    def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
-        """Distance of t - r to every candidate."""
-        return self._distances(tail["entity"] - relation["relation"], candidates)
-
-    def loss(self, positive: Tensor, negative: Tensor) -> Tensor:
-        """Summed margin loss."""
-        return margin_loss(positive, negative, self.settings.margin)
-
-    def _distances(self, points: Tensor, candidates: Rows) -> Tensor:
-        # The default matrix-product route of cdist is inexact near zero and would break ties.
-        mode = "donot_use_mm_for_euclid_dist"
-        return -torch.cdist(points, candidates["entity"], p=self._p, compute_mode=mode)
+    def _distances(self, points: Tensor, relation: Rows, candidates: Rows) -> Tensor:
+        return self._to_all(points, candidates["entity"])

@@ -101,9 +101,10 @@ class Trainer:
         tail = _gather(entities, entity_at[2 * pairs :])
         relation = _gather(predicates, relation_at)
         scores = self._model.score(head, relation, tail)
-        loss = self._model.loss(scores[:pairs], scores[pairs:])
-        penalty = self._model.penalty(head, relation, tail)
-        total = loss if penalty is None else loss + penalty
+        total = self._model.loss.of_batch(scores[:pairs], scores[pairs:])
+        penalties = self._model.penalty(head, relation, tail), self._model.constraint(predicates)
+        for penalty in penalties:
+            total = total if penalty is None else total + penalty
         value = float(total.detach())
         if not math.isfinite(value):
             raise TrainingError(NOT_FINITE)

@@ -7,13 +7,24 @@ from kgsync.models import model_class
 from kgsync.models.base import Model
 from kgsync.training.epochs import Trainer
 from kgsync.training.problem import Problem
-from kgsync.training.progress import BestState, Plateau, Progress, TrainingRun, no_progress
+from kgsync.training.progress import (
+    BestState,
+    Observe,
+    Plateau,
+    Progress,
+    TrainingRun,
+    no_observer,
+    no_progress,
+)
 
 __all__ = ["train_offline"]
 
 
 def train_offline(
-    problem: Problem, cost: Cost, progress: Progress = no_progress
+    problem: Problem,
+    cost: Cost,
+    progress: Progress = no_progress,
+    observe: Observe = no_observer,
 ) -> tuple[Model, TrainingRun]:
     """Train a new model on one version.
 
@@ -21,6 +32,7 @@ def train_offline(
         problem: The version.
         cost: Counters to increase.
         progress: Told about every epoch.
+        observe: Sees the model at every validation.
 
     Returns:
         The model in its best validated state, and what happened.
@@ -31,10 +43,10 @@ def train_offline(
     model = chosen.random(settings.model, *sizes, problem.seeds.torch("start vectors"))
     random = problem.seeds.numpy("training")
     trainer = Trainer(model, problem.train, settings.training.batches, random, cost)
-    rate = settings.training.learning_rate or chosen.defaults.learning_rate
+    rate = settings.training.learning_rate or model.info.learning_rate
     run = TrainingRun()
     plateau = Plateau()
-    best = BestState(model, settings.training.patience, run)
+    best = BestState(model, settings.training.patience, run, observe)
     every = settings.training.validate_every if len(problem.split.validation) else 0
     for epoch in range(1, settings.training.epochs + 1):
         run.final_loss = trainer.general_epoch(rate * plateau.scale)

@@ -12,14 +12,27 @@ from kgsync.graph.terms import Ids
 from kgsync.models.base import Model
 from kgsync.training.epochs import Trainer
 from kgsync.training.problem import Problem
-from kgsync.training.progress import BestState, Plateau, Progress, TrainingRun, no_progress
+from kgsync.training.progress import (
+    BestState,
+    Observe,
+    Plateau,
+    Progress,
+    TrainingRun,
+    no_observer,
+    no_progress,
+)
 from kgsync.training.samplers import CorrectedSampler
 
 __all__ = ["change_epoch_numbers", "refresh"]
 
 
 def refresh(
-    model: Model, change: ChangeSet, problem: Problem, cost: Cost, progress: Progress = no_progress
+    model: Model,
+    change: ChangeSet,
+    problem: Problem,
+    cost: Cost,
+    progress: Progress = no_progress,
+    observe: Observe = no_observer,
 ) -> TrainingRun:
     """Refresh a model whose new elements have their start vectors, in place.
 
@@ -29,12 +42,13 @@ def refresh(
         problem: The new version.
         cost: Counters to increase.
         progress: Told about every epoch.
+        observe: Sees the model at every validation.
 
     Returns:
         What happened; the model is left in its best validated state.
     """
     settings = problem.settings.update
-    offline_rate = problem.settings.training.learning_rate or model.defaults.learning_rate
+    offline_rate = problem.settings.training.learning_rate or model.info.learning_rate
     general_rate = settings.general_learning_rate or offline_rate / 5
     change_rate = settings.change_learning_rate or general_rate / 2
     random = problem.seeds.numpy("refreshing")
@@ -43,7 +57,7 @@ def refresh(
     added, deleted = _changed_training_triples(change, problem)
     run = TrainingRun()
     plateau = Plateau()
-    best = BestState(model, settings.patience, run)
+    best = BestState(model, settings.patience, run, observe)
     every = settings.validate_every if len(problem.split.validation) else 0
     total = settings.change_epochs + settings.general_epochs
     change_specific = change_epoch_numbers(settings.change_epochs, settings.general_epochs)

@@ -9,10 +9,12 @@ import numpy as np
 
 from kgsync.config import Settings
 from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction
+from kgsync.graph.hashing import Hashes
 from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
-from kgsync.models.base import Model
+from kgsync.graph.terms import TermIndex
+from kgsync.models.base import Kind, Model
 from kgsync.seeds import Seeds
 
 __all__ = ["Problem"]
@@ -25,6 +27,7 @@ class Problem:
     living: Living
     split: Split
     edges: Snapshot
+    terms: TermIndex
     settings: Settings
     seeds: Seeds
 
@@ -32,6 +35,14 @@ class Problem:
     def train(self) -> TripleRows:
         """Training triples as rows (the paper's S)."""
         return self.living.rows(self.split.train)
+
+    @property
+    def hashes(self) -> dict[Kind, Hashes]:
+        """For each row a number that belongs to its IRI."""
+        return {
+            "entity": self.terms.entities.hashes[self.living.entities],
+            "relation": self.terms.relations.hashes[self.living.relations],
+        }
 
     @cached_property
     def known(self) -> KnownTriples:

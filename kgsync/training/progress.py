@@ -9,7 +9,16 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.models.base import Model, Rows
 
-__all__ = ["NOT_FINITE", "BestState", "Plateau", "Progress", "TrainingRun", "no_progress"]
+__all__ = [
+    "NOT_FINITE",
+    "BestState",
+    "Observe",
+    "Plateau",
+    "Progress",
+    "TrainingRun",
+    "no_observer",
+    "no_progress",
+]
 
 NOT_FINITE = (
     "the vectors are not finite numbers any more; lower the learning rate "
@@ -20,8 +29,16 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a phase, how far it is, and how far it goes."""
 
 
+Observe = Callable[[int, Model, LinkPrediction], None]
+"""Called at every validation with the epoch, the model as it is then, and its quality."""
+
+
 def no_progress(phase: str, done: int, total: int) -> None:
     """Tells nobody."""
+
+
+def no_observer(epoch: int, model: Model, quality: LinkPrediction) -> None:
+    """Sees nothing."""
 
 
 @dataclass
@@ -61,14 +78,22 @@ class Plateau:
 class BestState:
     """Keeps the best validated state of a model and says when to give up."""
 
-    def __init__(self, model: Model, patience: int, run: TrainingRun) -> None:
+    def __init__(
+        self,
+        model: Model,
+        patience: int,
+        run: TrainingRun,
+        observe: Observe = no_observer,
+    ) -> None:
         """Watch a model.
 
         Args:
             model: The model whose tables are kept.
             patience: Validations without a gain before giving up.
             run: Where the validations are noted.
+            observe: Also told about every validation.
         """
+        self._observe = observe
         self._model = model
         self._patience = patience
         self._run = run
@@ -80,6 +105,7 @@ class BestState:
         """Take note of a validation; returns whether to stop."""
         hits = quality.hits[10]
         self._run.validations.append((epoch, hits))
+        self._observe(epoch, self._model, quality)
         if hits > self._best:
             self._best, self._without_gain = hits, 0
             self._tables = self._model.copy_tables()
@@ -98,5 +124,6 @@ class BestState:
         if self._tables is not None:
             for name, table in self._tables.items():
                 self._model.tables[name].copy_(table)
+        self._model.normalize()
         if not all(bool(table.isfinite().all()) for table in self._model.tables.values()):
             raise TrainingError(NOT_FINITE)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.graph.living import TripleRows
-from kgsync.graph.snapshot import KeyLayout, Keys, contains
+from kgsync.graph.living import TripleRows, TripleSet
 
 __all__ = ["CorrectedSampler", "CorruptedSampler"]
 
@@ -27,8 +26,7 @@ class CorruptedSampler:
             relations: Number of relation rows.
             random: Source of randomness.
         """
-        self._layout = KeyLayout.for_sizes(entities, relations)
-        self._keys: Keys = np.sort(self._layout.pack(*_ids(train)))
+        self._known = TripleSet(train, entities, relations)
         self._entities = entities
         self._random = random
 
@@ -43,7 +41,7 @@ class CorruptedSampler:
         open_ = np.arange(count)
         for _ in range(_ROUNDS):
             corrupted[side[open_], open_] = self._random.integers(0, self._entities, len(open_))
-            open_ = open_[self._is_known(corrupted[:, open_])]
+            open_ = open_[self._known.contains(corrupted[:, open_])]
             if not len(open_):
                 break
         possible = np.ones(count, bool)
@@ -53,15 +51,12 @@ class CorruptedSampler:
             )
         return corrupted, possible
 
-    def _is_known(self, triples: TripleRows) -> NDArray[np.bool_]:
-        return contains(self._keys, self._layout.pack(*_ids(triples)))
-
     def _search(self, corrupted: TripleRows, triples: TripleRows, at: int, side: int) -> bool:
         """Look through all entities of one side, then of the other, for the rare dense query."""
         for column in (side, 2 - side):
             candidates = np.repeat(triples[:, at : at + 1], self._entities, axis=1)
             candidates[column] = np.arange(self._entities)
-            free = np.flatnonzero(~self._is_known(candidates))
+            free = np.flatnonzero(~self._known.contains(candidates))
             if len(free):
                 corrupted[:, at] = candidates[:, self._random.choice(free)]
                 return True
@@ -110,8 +105,3 @@ def _range(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     start = np.searchsorted(keys, wanted, "left")
     return start, np.searchsorted(keys, wanted, "right") - start
-
-
-def _ids(triples: TripleRows) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    heads, relations, tails = triples.astype(np.int32)
-    return heads, relations, tails

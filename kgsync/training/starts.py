@@ -1,24 +1,35 @@
-"""Start vectors of new elements: survivors keep theirs, new ones get an average or a random one."""
+"""Start vectors (alg. TDSM_init): survivors keep theirs, new elements get one and are pre-trained."""
 
 from __future__ import annotations
+
+from itertools import groupby
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kgsync.graph.living import Living
-from kgsync.graph.terms import Ids
-from kgsync.models.base import Model
+from kgsync.evaluation.cost import Cost
+from kgsync.graph.living import Living, TripleSet
+from kgsync.graph.terms import Ids, TermTable
+from kgsync.models.base import Kind, Model
+from kgsync.models.translational import Translational
+from kgsync.training.evidence import Evidence, KeyedNegatives
+from kgsync.training.order import NewElement, initialization_order
+from kgsync.training.places import place
+from kgsync.training.pretraining import PretrainingRates, pretrain
 from kgsync.training.problem import Problem
+from kgsync.training.progress import Progress, no_progress
 
-__all__ = ["carry_over"]
+__all__ = ["carry_over", "initialize"]
+
+_KINDS: tuple[Kind, Kind] = ("relation", "entity")
 
 
 def carry_over(model: Model, before: Living, problem: Problem) -> Model:
-    """The model for a new version: rows of survivors carried over, new rows started.
+    """The model for a new version: rows of survivors carried over, new rows pre-initialised.
 
-    Average start vectors (`ave`) are the mean over the elements that live in both versions; where
-    none does, they are random.
+    New rows get the mean over the elements that live in both versions, normals renormalised;
+    random ones if the settings say so, or where no element lives in both.
 
     Args:
         model: The old version's model.
@@ -31,20 +42,95 @@ def carry_over(model: Model, before: Living, problem: Problem) -> Model:
     generator = problem.seeds.torch("start vectors")
     started = type(model).random(settings.model, *sizes, generator)
     for name, spec in model.layout(settings.model).items():
-        old, new = (
-            (before.entities, after.entities)
-            if spec.kind == "entity"
-            else (before.relations, after.relations)
-        )
-        from_rows, to_rows = _shared(old, new)
+        from_rows, to_rows = _shared(_ids(before, spec.kind), _ids(after, spec.kind))
         table = started.tables[name]
-        if len(from_rows) and settings.update.start_vectors == "average":
+        if len(from_rows) and settings.update.start_vectors != "random":
             table[:] = model.tables[name][from_rows].mean(0)
-        table[to_rows] = model.tables[name][from_rows]
+    started.normalize()
+    for name, spec in model.layout(settings.model).items():
+        from_rows, to_rows = _shared(_ids(before, spec.kind), _ids(after, spec.kind))
+        started.tables[name][to_rows] = model.tables[name][from_rows]
     return started
+
+
+def initialize(
+    model: Model,
+    before: Living,
+    problem: Problem,
+    cost: Cost,
+    progress: Progress = no_progress,
+) -> None:
+    """Give new elements start vectors from their informative triples, in place.
+
+    The order needs no vectors. So it is found first, and then all elements of the same depth are
+    placed and pre-trained together.
+
+    Args:
+        model: What `carry_over` made.
+        before: The elements of the old version.
+        problem: The new version.
+        cost: Counters to increase.
+        progress: Told about every depth.
+    """
+    settings = problem.settings.update
+    rates = PretrainingRates(
+        settings.pretraining_epochs,
+        settings.pretraining_negatives,
+        settings.pretraining_learning_rate
+        or problem.settings.training.learning_rate
+        or model.info.learning_rate,
+    )
+    placed = settings.start_vectors not in ("average", "random")
+    if not placed and not rates.epochs:
+        return
+    known = TripleSet(problem.train, model.sizes["entity"], model.sizes["relation"])
+    survivors = _shared(before.entities, problem.living.entities)[1].numpy()
+    place_negatives, train_negatives = (
+        KeyedNegatives(known, survivors, problem.hashes, problem.seeds.number(phase))
+        for phase in ("places", "pre-training")
+    )
+    levels = _levels(_order(before, problem))
+    for done, elements in enumerate(levels):
+        for kind in _KINDS:
+            chosen = [element for element in elements if element.kind == kind]
+            if not chosen:
+                continue
+            evidence = Evidence.of(kind, chosen, problem.train)
+            if placed:
+                assert isinstance(model, Translational)  # the settings allow it for no other
+                place(model, evidence, place_negatives, settings)
+            if rates.epochs:
+                pretrain(model, evidence, train_negatives, rates, cost)
+        progress("start vectors", done + 1, len(levels))
+
+
+def _order(before: Living, problem: Problem) -> list[NewElement]:
+    living, terms = problem.living, problem.terms
+    return initialization_order(
+        problem.train,
+        _new_rows(before.entities, living.entities, terms.entities),
+        _new_rows(before.relations, living.relations, terms.relations),
+    )
+
+
+def _levels(order: list[NewElement]) -> list[list[NewElement]]:
+    """The elements with informative triples, by depth."""
+    informed = sorted((e for e in order if len(e.informative)), key=lambda e: e.depth)
+    return [list(level) for _, level in groupby(informed, key=lambda e: e.depth)]
+
+
+def _new_rows(old: Ids, new: Ids, table: TermTable) -> np.ndarray:
+    """Rows of the new elements in the order of their IRIs."""
+    rows = np.flatnonzero(~np.isin(new, old))
+    by_name = np.asarray(table.names(new[rows]).to_pylist(), dtype=object).argsort(kind="stable")
+    return rows[by_name]
 
 
 def _shared(old: Ids, new: Ids) -> tuple[Tensor, Tensor]:
     """Rows of the shared ids in the old and in the new numbering."""
     _, from_rows, to_rows = np.intersect1d(old, new, assume_unique=True, return_indices=True)
     return torch.from_numpy(from_rows), torch.from_numpy(to_rows)
+
+
+def _ids(living: Living, kind: Kind) -> Ids:
+    return living.entities if kind == "entity" else living.relations

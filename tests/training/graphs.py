@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from kgsync.config import Settings
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Part, Split
+from kgsync.graph.terms import TermIndex
 from kgsync.seeds import Seeds
 from kgsync.training.problem import Problem
 
@@ -32,6 +34,13 @@ def snapshot(triples: Iterable[Triple]) -> Snapshot:
     """A snapshot of triples of ids in any order."""
     heads, relations, tails = as_rows(triples).astype(np.int32)
     return Snapshot.of(heads, relations, tails) if len(heads) else Snapshot.empty()
+
+
+def named_terms(edges: Snapshot) -> TermIndex:
+    """Terms for ids: the IRI of an id sorts as the id does."""
+    counts = (int(max(ids, default=-1)) + 1 for ids in (edges.entities, edges.relation_ids))
+    entities, relations = (pa.array([f"urn:{i:09d}" for i in range(n)]) for n in counts)
+    return TermIndex().extended(entities, relations)
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,8 @@ class Version:
     def problem(self, settings: Settings, *, seed: int = 0) -> Problem:
         """This version, ready to be trained on."""
         split = Split(snapshot(self.train), snapshot(self.validation), snapshot(self.test))
-        return Problem(self.living, split, self.edges, settings, Seeds(seed, "a version"))
+        terms = named_terms(self.edges)
+        return Problem(self.living, split, self.edges, terms, settings, Seeds(seed, "a version"))
 
     def change_to(self, new: Version) -> ChangeSet:
         """The change that leads to another version."""

@@ -1,0 +1,1 @@
+"""Backtests: what updating, recalculating and leaving alone would have done over a history."""

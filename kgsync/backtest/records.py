@@ -1,0 +1,175 @@
+"""The results of a backtest: one record a model, method and version, kept in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import safetensors.torch
+from torch import Tensor
+
+from kgsync.errors import ConfigError, StateCorruptedError
+
+__all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
+
+Method = Literal["train", "update", "recalculate", "leave"]
+METHODS: tuple[Method, ...] = ("update", "recalculate", "leave")
+"""What a backtest compares; they share the first version, which is trained from scratch."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A validation during training."""
+
+    epoch: int
+    seconds: float
+    mrr: float
+    hits_at_10: float
+    nmc_entities: float | None
+    """Change since the validation before."""
+    nmc_relations: float | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one method came to at one version."""
+
+    model: str
+    method: Method
+    version: int
+    """Place in the history, from 0."""
+    graph_version: str
+    triples: int
+    entities: int
+    relations: int
+    added: int
+    deleted: int
+    mrr: float | None
+    mrr_error: float | None
+    mr: float | None
+    hits_at_1: float | None
+    hits_at_3: float | None
+    hits_at_10: float | None
+    hits_at_100: float | None
+    accuracy: float | None
+    """Of triple classification."""
+    nmc_entities: float | None
+    """Change since the version before."""
+    nmc_entities_error: float | None
+    nmc_relations: float | None
+    seconds: float
+    """Time of training or updating, validations included, measuring not."""
+    epochs: int
+    best_epoch: int | None
+    score_evaluations: int
+    gradient_steps: int
+    moments: tuple[Moment, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Record:
+        """Read back what `asdict` made."""
+        return cls(**{**data, "moments": tuple(Moment(**moment) for moment in data["moments"])})
+
+
+class RecordFolder:
+    """Records on disk, each with the tables it ended with, so that a run can go on."""
+
+    def __init__(self, path: Path, recipe: dict[str, Any]) -> None:
+        """Open or make a folder.
+
+        Args:
+            path: The folder.
+            recipe: All that the results depend on.
+
+        Raises:
+            ConfigError: The folder holds results of another recipe, or something else.
+        """
+        self.path = path
+        marker = path / "backtest.json"
+        text = json.dumps(recipe, indent=2, sort_keys=True, default=str)
+        if marker.exists():
+            if marker.read_text(encoding="utf-8") != text:
+                raise ConfigError(
+                    f"{path} holds a backtest with other settings; name another folder, or "
+                    "remove this one"
+                )
+        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ConfigError(f"{path} holds something else; name a new folder for the backtest")
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+            _write(marker, text.encode())
+
+    def get(self, model: str, method: Method, version: int) -> Record | None:
+        """A finished record."""
+        path = self._file(model, method, version, "json")
+        if not path.exists():
+            return None
+        try:
+            return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, KeyError) as error:
+            raise StateCorruptedError(f"cannot read {path}: {error}; remove it") from None
+
+    def tables(self, model: str, method: Method, version: int) -> dict[str, Tensor]:
+        """The tables that a record ended with; all methods start from those of version 0."""
+        path = self._file(model, method if version else "train", version, "safetensors")
+        try:
+            return safetensors.torch.load_file(path)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise StateCorruptedError(
+                f"cannot read {path}: {error}; remove {path.parent} to do that model again"
+            ) from None
+
+    def put(self, record: Record, tables: dict[str, Tensor]) -> None:
+        """Keep a finished record; the tables of the version before last are not needed any more."""
+        model, method, version = record.model, record.method, record.version
+        path = self._file(model, method, version, "safetensors")
+        path.parent.mkdir(exist_ok=True)
+        _write(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))
+        text = json.dumps(asdict(record), indent=1)
+        _write(self._file(model, method, version, "json"), text.encode())
+        if version > 1:
+            self._file(model, method, version - 1, "safetensors").unlink(missing_ok=True)
+
+    def records(self) -> list[Record]:
+        """All finished records, by model, version and method."""
+        found = [Record.from_json(json.loads(path.read_text("utf-8"))) for path in self._files()]
+        return sorted(found, key=lambda r: (r.model, r.version, r.method))
+
+    def export(self) -> None:
+        """Write all records as results.parquet, .csv and .json, the moments as training.csv."""
+        records = self.records()
+        rows = [{k: v for k, v in asdict(record).items() if k != "moments"} for record in records]
+        table = pa.Table.from_pylist(rows)
+        pq.write_table(table, self.path / "results.parquet")
+        pa.csv.write_csv(table, self.path / "results.csv")
+        _write(self.path / "results.json", json.dumps(rows, indent=1).encode())
+        moments = [
+            {"model": r.model, "method": r.method, "version": r.version, **asdict(moment)}
+            for r in records
+            for moment in r.moments
+        ]
+        if moments:
+            pa.csv.write_csv(pa.Table.from_pylist(moments), self.path / "training.csv")
+
+    def _files(self) -> Iterator[Path]:
+        return self.path.glob("*/*-*.json")
+
+    def _file(self, model: str, method: Method, version: int, ending: str) -> Path:
+        return self.path / model / f"{version:04d}-{method}.{ending}"
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file aside, then rename it: it is there whole, or not at all."""
+    aside = path.with_name(path.name + ".part")
+    with aside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.rename(path)

@@ -1,0 +1,284 @@
+"""Running a backtest: version after version, every model by every method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from kgsync.backtest.records import METHODS, Method, Moment, Record, RecordFolder
+from kgsync.config import ModelSettings, Settings
+from kgsync.errors import ConfigError, UndefinedMetricError
+from kgsync.evaluation.classification import triple_classification
+from kgsync.evaluation.cost import Cost
+from kgsync.evaluation.ranking import HITS, LinkPrediction
+from kgsync.evaluation.stability import MeanChange, model_change
+from kgsync.graph.living import Living
+from kgsync.graph.stores import StoreTarget, opened
+from kgsync.graph.versions import GraphVersion
+from kgsync.listener import Listener, SilentListener
+from kgsync.models import MODELS, model_class
+from kgsync.models.base import Kind, Model
+from kgsync.reading import Earlier, Reading, read_version, versions_of
+from kgsync.seeds import Seeds
+from kgsync.training.offline import train_offline
+from kgsync.training.online import refresh
+from kgsync.training.problem import Problem
+from kgsync.training.progress import TrainingRun
+from kgsync.training.starts import carry_over, initialize
+from kgsync.training.threads import use_threads
+
+__all__ = ["backtest"]
+
+
+def backtest(
+    store: StoreTarget,
+    settings: Settings,
+    out: Path,
+    *,
+    models: Sequence[str] = (),
+    methods: Sequence[Method] = METHODS,
+    first: int = 0,
+    last: int | None = None,
+    listener: Listener | None = None,
+) -> RecordFolder:
+    """Train on the first version, then compare the methods on every later one.
+
+    What is finished stays finished: called again with the same settings and folder, it goes on.
+
+    Args:
+        store: Where the history is.
+        settings: As for a sync; the model is replaced by each of `models`.
+        out: Folder of the results.
+        models: Names of models; the one in the settings if none is given.
+        methods: What to compare.
+        first: First version, counted from 0, oldest first.
+        last: Last version; all if not given.
+        listener: Hears about phases and progress.
+
+    Raises:
+        ConfigError: There is no history, or a name or number is wrong.
+    """
+    chosen = [_model_settings(settings.model, name) for name in models or (settings.model.name,)]
+    plans = [replace(settings, model=model) for model in chosen]
+    with opened(store) as open_:
+        history = _history(versions_of(open_, settings).versions, first, last)
+    recipe = {
+        "settings": [asdict(plan) for plan in plans],
+        "versions": [version.name for version in history],
+    }
+    folder = RecordFolder(out, recipe)
+    use_threads(settings.run.threads)
+    listener = listener or SilentListener()
+    contests = [_Contest(plan, methods, folder, listener) for plan in plans]
+    earlier = Earlier.committed(None, settings)
+    for number, version in enumerate(history):
+        with opened(store) as open_:
+            reading = read_version(open_, (version,), earlier, settings)
+        earlier = Earlier.read(reading, settings)
+        for contest in contests:
+            contest.take(number, reading)
+        folder.export()
+    return folder
+
+
+def _history(
+    versions: Sequence[GraphVersion], first: int, last: int | None
+) -> Sequence[GraphVersion]:
+    if len(versions) < 2:
+        raise ConfigError("a backtest needs a graph with at least two versions; check `graphs`")
+    end = len(versions) - 1 if last is None else last
+    if not 0 <= first < end < len(versions):
+        raise ConfigError(
+            f"versions {first} to {end} cannot be chosen: there are versions 0 to "
+            f"{len(versions) - 1}, and a backtest needs two"
+        )
+    return versions[first : end + 1]
+
+
+def _model_settings(given: ModelSettings, name: str) -> ModelSettings:
+    """The settings of one of several models: a dimension of its own unless one was asked for."""
+    if name == given.name or name not in MODELS:
+        return replace(given, name=name)
+    usual = given.dimension == MODELS[given.name].dimension
+    return replace(
+        given, name=name, dimension=0 if usual else given.dimension, relation_dimension=0
+    )
+
+
+class _Contest:
+    """One model at one version after the other, by all methods."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        methods: Sequence[Method],
+        folder: RecordFolder,
+        listener: Listener,
+    ) -> None:
+        self._settings = settings
+        self._methods = methods
+        self._folder = folder
+        self._listener = listener
+        self._before: Living | None = None
+
+    def take(self, number: int, reading: Reading) -> None:
+        """Bring every method to the next version, unless it is there already."""
+        living, terms = Living.of(reading.edges), reading.fetched.terms
+        seeds = Seeds(self._settings.run.seed, reading.version.name)
+        problem = Problem(living, reading.split, reading.edges, terms, self._settings, seeds)
+        name = self._settings.model.name
+        for method in self._methods if number else ("train",):
+            if self._folder.get(name, method, number) is None:
+                self._listener.phase(f"{name}, version {number}: {method}")
+                self._step(number, method, reading, problem)
+        self._before = living
+
+    def _step(self, number: int, method: Method, reading: Reading, problem: Problem) -> None:
+        old = self._old_model(number, method)
+        watch = _Watch(problem)
+        match method:
+            case "leave":
+                model, run = self._carried(old, problem), TrainingRun()
+            case "update":
+                model, run = self._updated(old, reading, problem, watch)
+            case _:
+                progress = self._listener.progress
+                model, run = train_offline(problem, watch.cost, progress, watch.see)
+        seconds = watch.seconds()
+        record = Record(
+            self._settings.model.name,
+            method,
+            number,
+            reading.version.name,
+            len(reading.edges),
+            len(problem.living.entities),
+            len(problem.living.relations),
+            len(reading.change.added_triples),
+            len(reading.change.deleted_triples),
+            seconds=seconds,
+            epochs=run.epochs,
+            best_epoch=run.best_epoch,
+            **asdict(watch.cost),
+            **_quality(model, problem),
+            **self._stability(old, model, problem),
+            moments=tuple(watch.moments),
+        )
+        self._folder.put(record, model.tables)
+
+    def _old_model(self, number: int, method: Method) -> Model | None:
+        if number == 0:
+            return None
+        settings = self._settings.model
+        tables = self._folder.tables(settings.name, method, number - 1)
+        return model_class(settings.name)(settings, tables)
+
+    def _carried(self, old: Model | None, problem: Problem) -> Model:
+        assert old is not None
+        assert self._before is not None
+        return carry_over(old, self._before, problem)
+
+    def _updated(
+        self, old: Model | None, reading: Reading, problem: Problem, watch: _Watch
+    ) -> tuple[Model, TrainingRun]:
+        model, progress = self._carried(old, problem), self._listener.progress
+        assert self._before is not None
+        initialize(model, self._before, problem, watch.cost, progress)
+        run = refresh(model, reading.change, problem, watch.cost, progress, watch.see)
+        return model, run
+
+    def _stability(
+        self, old: Model | None, model: Model, problem: Problem
+    ) -> dict[str, float | None]:
+        """Fields of the record about how far the vectors moved."""
+        names = "nmc_entities", "nmc_entities_error", "nmc_relations"
+        if old is None or self._before is None:
+            return dict.fromkeys(names)
+        options = problem.settings.evaluation
+        change = model_change(
+            old,
+            self._before,
+            model,
+            problem.living,
+            problem.seeds.numpy("stability"),
+            sample=options.stability_sample,
+            memory_mb=options.memory_mb,
+        )
+        entities, relations = change["entity"], change["relation"]
+        values = (
+            entities.nmc if entities else None,
+            entities.error if entities else None,
+            relations.nmc if relations else None,
+        )
+        return dict(zip(names, values, strict=True))
+
+
+class _Watch:
+    """Times a run and looks at the model at every validation, off the clock."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.cost = Cost()
+        self.moments: list[Moment] = []
+        self._problem = problem
+        self._start = time.perf_counter()
+        self._off_clock = 0.0
+        self._last: Model | None = None
+
+    def seconds(self) -> float:
+        """Time since the start, without the time spent here."""
+        return time.perf_counter() - self._start - self._off_clock
+
+    def see(self, epoch: int, model: Model, quality: LinkPrediction) -> None:
+        """Note a validation."""
+        seconds, arrived = self.seconds(), time.perf_counter()
+        now = type(model)(model.settings, model.copy_tables())
+        living, random = self._problem.living, self._problem.seeds.numpy("stability")
+        options = self._problem.settings.evaluation
+        change: dict[Kind, MeanChange | None] = {}
+        if self._last is not None:
+            change = model_change(
+                self._last,
+                living,
+                now,
+                living,
+                random,
+                sample=options.stability_sample,
+                memory_mb=options.memory_mb,
+            )
+        entities, relations = change.get("entity"), change.get("relation")
+        self.moments.append(
+            Moment(
+                epoch,
+                seconds,
+                quality.mrr,
+                quality.hits[10],
+                entities.nmc if entities else None,
+                relations.nmc if relations else None,
+            )
+        )
+        self._last = now
+        self._off_clock += time.perf_counter() - arrived
+
+
+def _quality(model: Model, problem: Problem) -> dict[str, float | None]:
+    """Fields of the record about quality."""
+    tested = problem.test(model)
+    hits = {f"hits_at_{k}": tested.hits[k] if tested else None for k in HITS}
+    try:
+        accuracy = triple_classification(
+            model,
+            problem.living.rows(problem.edges),
+            problem.living.rows(problem.split.validation),
+            problem.living.rows(problem.split.test),
+            problem.seeds.numpy("classification"),
+        ).accuracy
+    except UndefinedMetricError:
+        accuracy = None
+    return {
+        "mrr": tested.mrr if tested else None,
+        "mrr_error": tested.mrr_error if tested else None,
+        "mr": tested.mr if tested else None,
+        "accuracy": accuracy,
+        **hits,
+    }

@@ -1,0 +1,154 @@
+"""Triple classification: is a triple true? One threshold a relation, chosen on validation triples."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kgsync.errors import UndefinedMetricError
+from kgsync.graph.living import TripleRows, TripleSet
+from kgsync.models.base import Model
+
+__all__ = ["Classification", "triple_classification"]
+
+_ROUNDS = 16
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Accuracy on test triples and on as many false ones."""
+
+    accuracy: float
+    triples: int
+    """True triples that were classified."""
+    left_out: int
+    """Those for which no false triple could be drawn."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def triple_classification(
+    model: Model,
+    edges: TripleRows,
+    validation: TripleRows,
+    test: TripleRows,
+    random: np.random.Generator,
+) -> Classification:
+    """Choose thresholds on the validation triples, and classify the test triples.
+
+    A false triple has another tail, one that is seen with the relation, and is not an edge.
+
+    Args:
+        model: The model.
+        edges: All true triples of the version.
+        validation: Triples that the thresholds are chosen on.
+        test: Triples that are classified.
+        random: Draws the false triples.
+
+    Raises:
+        UndefinedMetricError: There is no triple to choose thresholds on, or none to classify.
+    """
+    draw = _Tails(model, edges, random)
+    held_out, _ = draw.pairs(validation)
+    asked, left_out = draw.pairs(test)
+    if not held_out.shape[1] or not asked.shape[1]:
+        raise UndefinedMetricError(
+            "triple classification needs validation and test triples with a false counterpart"
+        )
+    thresholds = _thresholds(held_out[1], *_scores(model, held_out), model.sizes["relation"])
+    true, false = _scores(model, asked)
+    limit = thresholds[asked[1]]
+    accuracy = float(((true > limit).mean() + (false <= limit).mean()) / 2)
+    return Classification(accuracy, asked.shape[1], left_out)
+
+
+class _Tails:
+    """Draws false tails among those seen with a relation."""
+
+    def __init__(self, model: Model, edges: TripleRows, random: np.random.Generator) -> None:
+        sizes = model.sizes
+        self._known = TripleSet(edges, sizes["entity"], sizes["relation"])
+        seen = np.unique(edges[1] * sizes["entity"] + edges[2])
+        self._tails = seen % sizes["entity"]
+        self._start = np.searchsorted(
+            seen, np.arange(sizes["relation"] + 1) * sizes["entity"]
+        )
+        self._random = random
+
+    def pairs(self, triples: TripleRows) -> tuple[TripleRows, int]:
+        """Triples with a row for the false tail below, and how many have none."""
+        heads, relations, _ = triples
+        false = triples.copy()
+        open_ = np.arange(triples.shape[1])
+        for _ in range(_ROUNDS):
+            false[2, open_] = self._draw(relations[open_])
+            open_ = open_[self._known.contains(false[:, open_])]
+            if not len(open_):
+                break
+        found = np.ones(triples.shape[1], bool)
+        for at in open_:
+            free = self._free(int(heads[at]), int(relations[at]))
+            found[at] = len(free) > 0
+            if len(free):
+                false[2, at] = self._random.choice(free)
+        pairs = np.concatenate([triples, false[2:]])[:, found]
+        return pairs, int((~found).sum())
+
+    def _draw(self, relations: NDArray[np.int64]) -> NDArray[np.int64]:
+        start, end = self._start[relations], self._start[relations + 1]
+        position = start + (self._random.random(len(relations)) * (end - start)).astype(np.int64)
+        tails: NDArray[np.int64] = self._tails[position]
+        return tails
+
+    def _free(self, head: int, relation: int) -> NDArray[np.int64]:
+        tails = self._tails[self._start[relation] : self._start[relation + 1]]
+        triples = np.stack([np.full_like(tails, head), np.full_like(tails, relation), tails])
+        free: NDArray[np.int64] = tails[~self._known.contains(triples)]
+        return free
+
+
+def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
+    """Scores of the true and of the false triples."""
+    heads, relations, tails, false = (torch.from_numpy(column) for column in pairs)
+    head, relation = model.rows("entity", heads), model.rows("relation", relations)
+    true, wrong = (
+        model.score(head, relation, model.rows("entity", rows)).double().numpy()
+        for rows in (tails, false)
+    )
+    return true, wrong
+
+
+def _thresholds(
+    relations: NDArray[np.int64], true: Scores, false: Scores, count: int
+) -> Scores:
+    """For each relation the threshold of highest accuracy; a global one where there is none."""
+    thresholds = np.full(count, _threshold(true, false))
+    order = np.argsort(relations, kind="stable")
+    present, start = np.unique(relations[order], return_index=True)
+    for relation, at in zip(present, np.split(order, start[1:]), strict=True):
+        thresholds[relation] = _threshold(true[at], false[at])
+    return thresholds
+
+
+def _threshold(true: Scores, false: Scores) -> float:
+    """The middle of the gap above which to call a triple true."""
+    scores = np.concatenate([true, false])
+    order = np.argsort(scores, kind="stable")
+    sorted_ = scores[order]
+    signs = np.where(order < len(true), -1, 1)
+    # Calling the k lowest false: the true ones among them are lost, the false ones won.
+    gains = np.concatenate([[0], np.cumsum(signs)])
+    cuts = np.concatenate([[True], sorted_[1:] > sorted_[:-1], [True]])
+    k = int(np.argmax(np.where(cuts, gains, np.iinfo(gains.dtype).min)))
+    if k == 0:
+        return float(np.nextafter(sorted_[0], -np.inf))
+    if k == len(sorted_):
+        return float(sorted_[-1])
+    return float((sorted_[k - 1] + sorted_[k]) / 2)

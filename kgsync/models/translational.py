@@ -1,0 +1,68 @@
+"""What the translational models share: a relation moves the head to where the tail should be."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+
+from kgsync.models.base import Model, Rows
+from kgsync.models.losses import Loss, MarginLoss
+
+__all__ = ["Translational"]
+
+
+class Translational(Model):
+    """f_r(h, t) = -‖h⊥ + r - t⊥‖, where ⊥ is the model's projection for the relation."""
+
+    @abstractmethod
+    def project(self, entity: Rows, relation: Rows) -> Tensor:
+        """Entities as the relations see them, row by row."""
+
+    def score(self, head: Rows, relation: Rows, tail: Rows) -> Tensor:
+        """Negative distance of h⊥ + r and t⊥."""
+        heads, tails = self.project(head, relation), self.project(tail, relation)
+        return -self.length(heads + relation["relation"] - tails)
+
+    def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
+        """Distance of h⊥ + r to every candidate's projection."""
+        points = self.project(head, relation) + relation["relation"]
+        return self._distances(points, relation, candidates)
+
+    def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
+        """Distance of t⊥ - r to every candidate's projection."""
+        points = self.project(tail, relation) - relation["relation"]
+        return self._distances(points, relation, candidates)
+
+    @property
+    def loss(self) -> Loss:
+        """Summed margin loss."""
+        return MarginLoss(self.settings.margin)
+
+    def _distances(self, points: Tensor, relation: Rows, candidates: Rows) -> Tensor:
+        """Negative distances of points to all candidates, projected once for each relation."""
+        together = torch.cat(list(relation.values()), dim=1)
+        _, group = torch.unique(together, dim=0, return_inverse=True)
+        scores = points.new_empty(len(points), len(candidates["entity"]))
+        for number in range(int(group.max()) + 1):
+            at = torch.nonzero(group == number)[:, 0]
+            one = {name: rows[at[:1]] for name, rows in relation.items()}
+            scores[at] = self._to_all(points[at], self.project(candidates, one))
+        return scores
+
+    def _to_all(self, points: Tensor, others: Tensor) -> Tensor:
+        # The matrix-product route of cdist is inexact near zero and would break ties.
+        mode = "donot_use_mm_for_euclid_dist"
+        p = 1.0 if self.settings.norm == "l1" else 2.0
+        distances = torch.cdist(points, others, p=p, compute_mode=mode)
+        return -distances.square() if self.settings.norm == "l2sq" else -distances
+
+    def length(self, gap: Tensor) -> Tensor:
+        """Length of gaps in the norm of the settings."""
+        if self.settings.norm == "l2sq":
+            return gap.square().sum(-1)
+        length: Tensor = torch.linalg.vector_norm(
+            gap, ord=1.0 if self.settings.norm == "l1" else 2.0, dim=-1
+        )
+        return length

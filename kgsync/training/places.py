@@ -1,0 +1,171 @@
+"""Start vectors from closed forms, for TransE and TransH (the paper's pos, neg and neg2).
+
+A triple has a best place for its new element: where the triple would hold exactly. For TransE that
+is a point. For TransH it is a line along the normal of the relation's hyperplane, since only the
+projection of an entity counts; TransH relations have no closed form and keep the average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from kgsync.config import UpdateSettings
+from kgsync.graph.living import TripleRows
+from kgsync.models.translational import Translational
+from kgsync.training.evidence import Evidence, KeyedNegatives
+
+__all__ = ["place"]
+
+_BLOCK = 256  # matrices of d x d numbers at a time
+
+
+def place(
+    model: Translational,
+    evidence: Evidence,
+    negatives: KeyedNegatives,
+    settings: UpdateSettings,
+) -> None:
+    """Put new elements, none of which needs another, where their triples want them, in place.
+
+    Args:
+        model: The model; only the rows of the elements change.
+        evidence: The elements and their informative triples.
+        negatives: Draws false triples, keyed by element.
+        settings: Which closed form, and its parameters.
+    """
+    if evidence.kind == "relation" and "normal" in model.tables:
+        return
+    owner = torch.from_numpy(evidence.owner)
+    best = _places(model, evidence, evidence.triples)
+    match settings.start_vectors:
+        case "balance":
+            vectors = _balance(model, evidence, best, negatives, settings.start_negatives or 1)
+        case "jumps":
+            start = _nearest(best, owner, len(evidence.rows))
+            vectors = _jumps(model, evidence, best, start, negatives, settings)
+        case _:
+            vectors = _nearest(best, owner, len(evidence.rows))
+    table = model.tables[evidence.kind]
+    table[torch.from_numpy(evidence.rows)] = vectors.to(table.dtype)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Points, or lines through points along unit vectors."""
+
+    points: Tensor
+    along: Tensor | None
+
+    def where(self, mask: Tensor) -> _Places:
+        return _Places(self.points[mask], None if self.along is None else self.along[mask])
+
+    def gap(self, vectors: Tensor) -> Tensor:
+        """The shortest way from each vector to its place."""
+        gap = self.points - vectors
+        if self.along is None:
+            return gap
+        return gap - (gap * self.along).sum(-1, keepdim=True) * self.along
+
+
+def _places(model: Translational, evidence: Evidence, triples: TripleRows) -> _Places:
+    """For each triple the place where it holds, in double precision."""
+    heads, relations, tails = (torch.from_numpy(column) for column in triples)
+    head, tail = model.rows("entity", heads), model.rows("entity", tails)
+    if evidence.kind == "relation":
+        return _Places((tail["entity"] - head["entity"]).double(), None)
+    relation = model.rows("relation", relations)
+    # A false triple has another entity on the other side: its own side tells the direction.
+    incoming = torch.from_numpy(evidence.triples[2] == evidence.row)[:, None]
+    after = model.project(head, relation) + relation["relation"]
+    before = model.project(tail, relation) - relation["relation"]
+    points = torch.where(incoming, after, before).double()
+    if "normal" not in relation:
+        return _Places(points, None)
+    return _Places(points, functional.normalize(relation["normal"].double(), dim=-1))
+
+
+def _nearest(places: _Places, owner: Tensor, owners: int) -> Tensor:
+    """For each owner the vector nearest to all its places, by least squares."""
+    points, along = places.points, places.along
+    if along is None:
+        return _sum(points, owner, owners) / torch.bincount(owner, minlength=owners)[:, None]
+    across = points - (points * along).sum(-1, keepdim=True) * along
+    target = _sum(across, owner, owners)
+    width = points.shape[1]
+    result = torch.empty(owners, width, dtype=points.dtype)
+    for start in range(0, owners, _BLOCK):
+        end = min(start + _BLOCK, owners)
+        inside = (owner >= start) & (owner < end)
+        normals, local = along[inside], owner[inside] - start
+        # Σ (I - w wᵀ), singular where all triples share a relation: the pseudo-inverse.
+        matrix = torch.zeros(end - start, width, width, dtype=points.dtype)
+        matrix.index_add_(0, local, -normals[:, :, None] * normals[:, None, :])
+        counts = torch.bincount(local, minlength=end - start).to(points.dtype)
+        matrix += counts[:, None, None] * torch.eye(width, dtype=points.dtype)
+        inverse = torch.linalg.pinv(matrix, hermitian=True)
+        result[start:end] = (inverse @ target[start:end, :, None])[:, :, 0]
+    return result
+
+
+def _balance(
+    model: Translational,
+    evidence: Evidence,
+    best: _Places,
+    negatives: KeyedNegatives,
+    draws: int,
+) -> Tensor:
+    """The nearest vector to the best places and to the negated places of false triples."""
+    owner = torch.from_numpy(evidence.owner)
+    false = negatives.draw(evidence, draws, epoch=0)
+    points, along, owners = [best.points], [best.along], [owner]
+    for draw in range(draws):
+        possible = false.possible[draw]
+        worst = _places(model, evidence, false.triples[:, draw]).where(possible)
+        points.append(-worst.points)
+        along.append(worst.along)
+        owners.append(owner[possible])
+    lines = [part for part in along if part is not None]
+    places = _Places(torch.cat(points), torch.cat(lines) if lines else None)
+    return _nearest(places, torch.cat(owners), len(evidence.rows))
+
+
+def _jumps(
+    model: Translational,
+    evidence: Evidence,
+    best: _Places,
+    vectors: Tensor,
+    negatives: KeyedNegatives,
+    settings: UpdateSettings,
+) -> Tensor:
+    """Alg. negatives2_iterative: jump towards a best place while a false one is nearer.
+
+    The triples of one element come one after the other; the elements go side by side.
+    """
+    owner, number = torch.from_numpy(evidence.owner), torch.from_numpy(evidence.number)
+    draws = settings.start_negatives or 4
+    moving = torch.ones(len(vectors), dtype=torch.bool)
+    for epoch in range(settings.jump_rounds):
+        false = negatives.draw(evidence, draws, epoch)
+        worst = [_places(model, evidence, false.triples[:, draw]) for draw in range(draws)]
+        jumped = torch.zeros_like(moving)
+        for turn in range(int(number.max()) + 1):
+            at = torch.nonzero((number == turn) & moving[owner])[:, 0]
+            for draw in range(draws):
+                who = owner[at]
+                way = best.where(at).gap(vectors[who])
+                away = worst[draw].where(at).gap(vectors[who])
+                jumps = false.possible[draw][at] & (model.length(away) < model.length(way))
+                vectors[who[jumps]] += settings.jump_size * way[jumps]
+                jumped[who[jumps]] = True
+        moving &= jumped
+        if not moving.any():
+            break
+    return vectors
+
+
+def _sum(rows: Tensor, owner: Tensor, owners: int) -> Tensor:
+    return rows.new_zeros(owners, rows.shape[1]).index_add_(0, owner, rows)
