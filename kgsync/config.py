@@ -335,8 +335,8 @@ def _check(settings: Settings) -> None:
         (0 <= model.relation_dimension <= 100_000, "model: relation_dimension is out of range"),
         (
             update.start_vectors in ("average", "random") or model.name in _CLOSED_FORMS,
-            f"update: start_vectors = {update.start_vectors!r} exists for "
-            f"{' and '.join(_CLOSED_FORMS)} only; {model.name} has 'average' and 'random'",
+            f"update: {model.name} has start_vectors 'average' and 'random' only, not "
+            + repr(update.start_vectors),
         ),
         (update.start_negatives >= 0, "update: start_negatives must not be negative"),
         (update.jump_rounds >= 0, "update: jump_rounds must not be negative"),

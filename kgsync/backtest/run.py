@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from kgsync.backtest.records import METHODS, Method, Moment, Record, RecordFolder
 from kgsync.config import ModelSettings, Settings
@@ -188,9 +189,7 @@ class _Contest:
         run = refresh(model, reading.change, problem, watch.cost, progress, watch.see)
         return model, run
 
-    def _stability(
-        self, old: Model | None, model: Model, problem: Problem
-    ) -> dict[str, float | None]:
+    def _stability(self, old: Model | None, model: Model, problem: Problem) -> dict[str, Any]:
         """Fields of the record about how far the vectors moved."""
         names = "nmc_entities", "nmc_entities_error", "nmc_relations"
         if old is None or self._before is None:
@@ -261,7 +260,7 @@ class _Watch:
         self._off_clock += time.perf_counter() - arrived
 
 
-def _quality(model: Model, problem: Problem) -> dict[str, float | None]:
+def _quality(model: Model, problem: Problem) -> dict[str, Any]:
     """Fields of the record about quality."""
     tested = problem.test(model)
     hits = {f"hits_at_{k}": tested.hits[k] if tested else None for k in HITS}

@@ -1,4 +1,4 @@
-"""Triple classification: is a triple true? One threshold a relation, chosen on validation triples."""
+"""Triple classification: is a triple true? Each relation has a threshold, found by validation."""
 
 from __future__ import annotations
 
@@ -77,9 +77,7 @@ class _Tails:
         self._known = TripleSet(edges, sizes["entity"], sizes["relation"])
         seen = np.unique(edges[1] * sizes["entity"] + edges[2])
         self._tails = seen % sizes["entity"]
-        self._start = np.searchsorted(
-            seen, np.arange(sizes["relation"] + 1) * sizes["entity"]
-        )
+        self._start = np.searchsorted(seen, np.arange(sizes["relation"] + 1) * sizes["entity"])
         self._random = random
 
     def pairs(self, triples: TripleRows) -> tuple[TripleRows, int]:
@@ -125,9 +123,7 @@ def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
     return true, wrong
 
 
-def _thresholds(
-    relations: NDArray[np.int64], true: Scores, false: Scores, count: int
-) -> Scores:
+def _thresholds(relations: NDArray[np.int64], true: Scores, false: Scores, count: int) -> Scores:
     """For each relation the threshold of highest accuracy; a global one where there is none."""
     thresholds = np.full(count, _threshold(true, false))
     order = np.argsort(relations, kind="stable")

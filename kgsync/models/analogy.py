@@ -64,8 +64,8 @@ class Analogy(Bilinear):
         width = vectors.shape[-1]
         scalars = int(width * self.scalar_share)
         half = (width - scalars) // 2
-        scalar, real, imaginary = vectors.split([scalars, half, half], dim=-1)
-        return scalar, real, imaginary
+        ends = scalars, scalars + half
+        return vectors[..., : ends[0]], vectors[..., ends[0] : ends[1]], vectors[..., ends[1] :]
 
 
 class ComplEx(Analogy):

@@ -57,9 +57,7 @@ def pretrain(
         positive = _score(model, active, leaves, active.triples)
         negative = torch.stack([_score(model, active, leaves, t) for t in _draws(false.triples)])
         owner = torch.from_numpy(active.owner)
-        losses = model.loss.by_owner(
-            positive, negative, false.possible, owner, len(evidence.rows)
-        )
+        losses = model.loss.by_owner(positive, negative, false.possible, owner, len(evidence.rows))
         cost.score_evaluations += positive.numel() + negative.numel()
         run.note(losses.detach())
         torch.autograd.backward(losses.sum())

@@ -1,4 +1,4 @@
-"""Start vectors (alg. TDSM_init): survivors keep theirs, new elements get one and are pre-trained."""
+"""Start vectors (alg. TDSM_init): survivors keep theirs, new ones are placed and pre-trained."""
 
 from __future__ import annotations
 

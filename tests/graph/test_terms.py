@@ -9,7 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgsync.graph.terms import TermIndex, TermTable, keyed_hashes
+from kgsync.graph.hashing import keyed_hashes
+from kgsync.graph.terms import TermIndex, TermTable
 from tests.graph.graphs import EX, edge_sets, edges, examples, index
 
 iri_lists = st.lists(

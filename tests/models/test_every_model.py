@@ -101,7 +101,7 @@ def test_loss_is_the_formula(case: ModelCase) -> None:
     true = torch.tensor([-3.0, 0.2, 5.0, 0.0], dtype=torch.float64)
     false = torch.tensor([-1.0, -2.5, 0.5, 0.0], dtype=torch.float64)
     expected = case.loss(true.tolist(), false.tolist(), case.settings)
-    assert model.loss(true, false).item() == pytest.approx(expected, rel=1e-12)
+    assert model.loss.of_batch(true, false).item() == pytest.approx(expected, rel=1e-12)
 
 
 @every_model
@@ -121,7 +121,7 @@ def _objective(model: Model) -> Tensor:
     """Loss and penalty of a batch in which entities and relations repeat."""
     head, relation, tail = _triples(model, 2 * PAIRS, seed=6)
     scores = model.score(head, relation, tail)
-    loss = model.loss(scores[:PAIRS], scores[PAIRS:])
+    loss = model.loss.of_batch(scores[:PAIRS], scores[PAIRS:])
     penalty = model.penalty(head, relation, tail)
     return loss if penalty is None else loss + penalty
 
@@ -178,7 +178,7 @@ def test_start_vectors_depend_on_the_generator_alone(case: ModelCase) -> None:
 
 @every_model
 def test_training_defaults_are_those_of_the_paper(case: ModelCase) -> None:
-    defaults = model_class(case.settings.name).defaults
+    defaults = MODELS[case.settings.name]
     assert defaults.optimizer == case.optimizer
     assert defaults.learning_rate == case.learning_rate
 

@@ -9,48 +9,50 @@ import torch
 
 from kgsync.config import ModelSettings
 from kgsync.models.distmult import DistMult
-from kgsync.models.losses import logistic_loss, margin_loss
+from kgsync.models.losses import LogisticLoss, MarginLoss
 
 
 def test_margin_loss_is_summed_over_pairs() -> None:
     # The pairs cost 1 - 3 + 1 < 0, 1 - 0 + 0.5 and 1 - 2 + 1.5.
     positive, negative = torch.tensor([3.0, 0.0, 2.0]), torch.tensor([1.0, 0.5, 1.5])
-    assert margin_loss(positive, negative, 1.0).item() == pytest.approx(0 + 1.5 + 0.5)
+    assert MarginLoss(1.0).of_batch(positive, negative).item() == pytest.approx(0 + 1.5 + 0.5)
 
 
 def test_margin_loss_of_a_batch_twice_is_twice_the_loss() -> None:
     positive, negative = torch.tensor([0.0, 2.0]), torch.tensor([0.5, 1.5])
-    once = margin_loss(positive, negative, 1.0)
-    twice = margin_loss(positive.repeat(2), negative.repeat(2), 1.0)
+    once = MarginLoss(1.0).of_batch(positive, negative)
+    twice = MarginLoss(1.0).of_batch(positive.repeat(2), negative.repeat(2))
     assert twice.item() == pytest.approx(2 * once.item())
 
 
 def test_margin_loss_pairs_scores_instead_of_crossing_them() -> None:
     positive, negative = torch.tensor([10.0, 0.0]), torch.tensor([9.0, -1.0])
-    assert margin_loss(positive, negative, 1.0).item() == 0.0
+    assert MarginLoss(1.0).of_batch(positive, negative).item() == 0.0
 
 
 @pytest.mark.parametrize("margin", [0.5, 4.0])
 def test_margin_loss_uses_the_margin(margin: float) -> None:
-    assert margin_loss(torch.zeros(3), torch.zeros(3), margin).item() == pytest.approx(3 * margin)
+    assert MarginLoss(margin).of_batch(torch.zeros(3), torch.zeros(3)).item() == pytest.approx(
+        3 * margin
+    )
 
 
 def test_logistic_loss_is_averaged_over_all_scores() -> None:
     positive, negative = torch.tensor([1.0, -2.0]), torch.tensor([0.5, 3.0])
     terms = [log(1 + exp(-1.0)), log(1 + exp(2.0)), log(1 + exp(0.5)), log(1 + exp(3.0))]
-    assert logistic_loss(positive, negative).item() == pytest.approx(sum(terms) / 4)
+    assert LogisticLoss().of_batch(positive, negative).item() == pytest.approx(sum(terms) / 4)
 
 
 def test_logistic_loss_of_a_batch_twice_is_the_same_loss() -> None:
     positive, negative = torch.tensor([1.0, -2.0]), torch.tensor([0.5, 3.0])
-    once = logistic_loss(positive, negative)
-    twice = logistic_loss(positive.repeat(2), negative.repeat(2))
+    once = LogisticLoss().of_batch(positive, negative)
+    twice = LogisticLoss().of_batch(positive.repeat(2), negative.repeat(2))
     assert twice.item() == pytest.approx(once.item())
 
 
 def test_logistic_loss_of_extreme_scores_is_finite() -> None:
-    wrong = logistic_loss(torch.tensor([-1000.0]), torch.tensor([1000.0]))
-    right = logistic_loss(torch.tensor([1000.0]), torch.tensor([-1000.0]))
+    wrong = LogisticLoss().of_batch(torch.tensor([-1000.0]), torch.tensor([1000.0]))
+    right = LogisticLoss().of_batch(torch.tensor([1000.0]), torch.tensor([-1000.0]))
     assert wrong.item() == pytest.approx(1000.0)
     assert right.item() == 0.0
 

@@ -54,4 +54,4 @@ def test_near_candidates_are_told_apart_far_from_the_origin(norm: Norm) -> None:
 def test_the_loss_takes_its_margin_from_the_settings(margin: float) -> None:
     model = _model("l1", [[0.0]], [[0.0]])
     model.settings = replace(model.settings, margin=margin)
-    assert model.loss(torch.zeros(4), torch.zeros(4)).item() == pytest.approx(4 * margin)
+    assert model.loss.of_batch(torch.zeros(4), torch.zeros(4)).item() == pytest.approx(4 * margin)

@@ -40,9 +40,10 @@ class Reference:
         head, tail = model.rows("entity", heads), model.rows("entity", tails)
         relation = model.rows("relation", relations)
         scores = model.score(head, relation, tail)
-        loss = model.loss(scores[: true.shape[1]], scores[true.shape[1] :])
-        penalty = model.penalty(head, relation, tail)
-        return loss if penalty is None else loss + penalty
+        loss = model.loss.of_batch(scores[: true.shape[1]], scores[true.shape[1] :])
+        used = model.rows("relation", torch.unique(relations))
+        penalties = model.penalty(head, relation, tail), model.constraint(used)
+        return sum((penalty for penalty in penalties if penalty is not None), start=loss)
 
     def step(self, true: TripleRows, false: TripleRows, learning_rate: float) -> float:
         """One gradient step; returns the loss before it."""
