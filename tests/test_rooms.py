@@ -11,11 +11,23 @@ ROOT = Path(__file__).parents[1]
 COMMON = {"errors", "queries"}
 ALLOWED = {
     "adapters": {"adapters", "graph"},
+    "backtest": {
+        "backtest",
+        "config",
+        "evaluation",
+        "graph",
+        "listener",
+        "models",
+        "reading",
+        "seeds",
+        "training",
+    },
     "evaluation": {"config", "evaluation", "graph", "models"},
     "graph": {"graph"},
     "models": {"config", "models"},
     "publish": {"graph", "publish"},
     "queries": set(),
+    "snapshots": {"graph", "snapshots"},
     "training": {"config", "evaluation", "graph", "models", "seeds", "training"},
 }
 

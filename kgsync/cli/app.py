@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgsync import __version__
+from kgsync.cli import snapshots
 from kgsync.cli.output import output
 from kgsync.errors import KgsyncError
 
@@ -34,6 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(snapshots.app, name="snapshots")
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The settings file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -141,6 +143,31 @@ def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
         report = sync.rebuild()
     output.data(report.to_json())
     _show(report)
+
+
+@app.command()
+def backtest(
+    config: Config = _CONFIG,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("backtest"),
+    models: Annotated[
+        str, typer.Option(help="Models to compare, with commas; that of the settings if empty.")
+    ] = "",
+    methods: Annotated[
+        str, typer.Option(help="Some of update, recalculate, leave; all if empty.")
+    ] = "",
+    first: Annotated[int, typer.Option(help="First version, counted from 0.")] = 0,
+    last: Annotated[int | None, typer.Option(help="Last version; the newest if not given.")] = None,
+    plots: Annotated[bool, typer.Option(help="Draw figures.")] = True,
+    json: Json = False,
+) -> None:
+    """Compare updating, recalculating and leaving alone over the versions of a graph.
+
+    Run again with the same settings and folder, it goes on where it was.
+    """
+    output.json = json
+    from kgsync.cli.backtest import run_backtest
+
+    run_backtest(config, out, _names(models), _names(methods), first, last, plots=plots)
 
 
 @app.command()
@@ -278,3 +305,7 @@ def _tail(name: str | None) -> str:
 
 def _join(numbers: tuple[int, ...]) -> str:
     return ", ".join(str(number) for number in numbers)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -49,7 +49,7 @@ class _Queue:
     """The priority queue with its counts, kept up to date triple by triple.
 
     Elements are numbered: relations first, then entities, each by IRI, which is also how ties are
-    broken. A triple is open for an element while another of its terms is in the queue.
+    broken. A triple waits for those of its terms that are still in the queue.
     """
 
     def __init__(
@@ -58,24 +58,27 @@ class _Queue:
         new_entities: NDArray[np.int64],
         new_relations: NDArray[np.int64],
     ) -> None:
+        members = _members(train, new_entities, new_relations)
         self._relations = len(new_relations)
         self._rows = [*new_relations.tolist(), *new_entities.tolist()]
-        members = _members(train, new_entities, new_relations)
-        touched = np.flatnonzero((members >= 0).any(axis=0))
-        self._columns = touched
-        self._members: list[list[int]] = members[:, touched].T.tolist()
-        self._triples = _incidence(members[:, touched], len(self._rows))
+        self._columns = np.flatnonzero((members >= 0).any(axis=0))
+        members = members[:, self._columns]
         count = len(self._rows)
-        self._waiting = [len(_new(terms)) for terms in self._members]
+        self._terms = [[term for term in terms if term >= 0] for terms in members.T.tolist()]
+        self._waiting = [len(terms) for terms in self._terms]
+        self._triples: list[list[int]] = [[] for _ in range(count)]
         self._informative: list[list[int]] = [[] for _ in range(count)]
         self._uninformative = [0] * count
         self._depth = [0] * count
         self._queued = [True] * count
 
     def run(self) -> list[NewElement]:
-        for triple, terms in enumerate(self._members):
-            for element in _new(terms):
-                if self._waiting[triple] == 1 and not _loops(terms, element):
+        for triple, terms in enumerate(self._terms):
+            # A self-loop has one term for both ends, which it waits for twice: so it never comes
+            # to be informative for it.
+            for element in dict.fromkeys(terms) if len(terms) > 1 else terms:
+                self._triples[element].append(triple)
+                if len(terms) == 1:
                     self._informative[element].append(triple)
                 else:
                     self._uninformative[element] += 1
@@ -98,8 +101,8 @@ class _Queue:
     def _started(self, element: int) -> NewElement:
         triples = self._informative[element]
         if triples:
-            others = {term for triple in triples for term in _new(self._members[triple])}
-            self._depth[element] = 1 + max(self._depth[other] for other in others)
+            depth, terms = self._depth, self._terms
+            depth[element] = 1 + max(depth[term] for triple in triples for term in terms[triple])
         kind: Kind = "relation" if element < self._relations else "entity"
         columns = self._columns[np.array(sorted(triples), dtype=np.int64)]
         return NewElement(kind, self._rows[element], columns, self._depth[element])
@@ -109,12 +112,11 @@ class _Queue:
         initialised = bool(self._informative[element])
         changed = set()
         for triple in self._triples[element]:
-            self._waiting[triple] -= 1
+            terms = self._terms[triple]
+            self._waiting[triple] -= terms.count(element)
             if self._waiting[triple] != 1:
                 continue
-            (last,) = (term for term in _new(self._members[triple]) if self._queued[term])
-            if _loops(self._members[triple], last):
-                continue  # an entity's self-loop stays uninformative for it
+            last = next(term for term in terms if self._queued[term])
             self._uninformative[last] -= 1
             if initialised:
                 # To the letter: a triple released by an element that got no vector of its own
@@ -136,21 +138,3 @@ def _members(
     relation = np.full(size, -1, np.int64)
     relation[new_relations] = np.arange(len(new_relations))
     return np.stack([entity[heads], relation[relations], entity[tails]])
-
-
-def _incidence(members: NDArray[np.int64], count: int) -> list[list[int]]:
-    """For each element the triples it occurs in, once each."""
-    triples: list[list[int]] = [[] for _ in range(count)]
-    for triple, terms in enumerate(members.T.tolist()):
-        for element in _new(terms):
-            triples[element].append(triple)
-    return triples
-
-
-def _new(terms: list[int]) -> set[int]:
-    return {term for term in terms if term >= 0}
-
-
-def _loops(terms: list[int], element: int) -> bool:
-    """Whether the element is both head and tail."""
-    return terms[0] == terms[2] == element

@@ -1,0 +1,104 @@
+"""Figures of a backtest: training of the first version on the left, the history on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kgsync.backtest.records import METHODS, Record
+from kgsync.errors import ConfigError
+
+__all__ = ["draw_figures"]
+
+_STYLES: dict[str, Any] = {"update": "-", "recalculate": "--", "leave": ":"}
+_NAMES = {"update": "updated", "recalculate": "recalculated", "leave": "left as it was"}
+_FIGURES = {
+    "mrr": ("MRR", False),
+    "hits_at_10": ("Hits@10", False),
+    "nmc_entities": ("NMC of entities", True),
+    "nmc_relations": ("NMC of relations", True),
+    "seconds": ("seconds", False),
+}
+"""Measure -> its name, and whether a logarithmic axis suits it."""
+
+
+def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
+    """Draw one figure a measure.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ConfigError("figures need matplotlib; install kgsync[plots]") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for measure, (name, logarithmic) in _FIGURES.items():
+        if all(getattr(record, measure) is None for record in records):
+            continue
+        figure = Figure(figsize=(10, 4), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.4), sharey=measure != "seconds")
+        _training(left, records, measure)
+        _history(right, records, measure)
+        for panel in (left, right):
+            panel.set_yscale("log" if logarithmic else "linear")
+            panel.grid(visible=True, alpha=0.3)
+            panel.spines[["top", "right"]].set_visible(False)
+        left.set(xlabel="epoch", ylabel=name, title="Training of the first version (validation)")
+        right.set(xlabel="version", title="History")
+        right.xaxis.get_major_locator().set_params(integer=True)
+        handles = _legend(records, leaving=_shows_leaving(measure))
+        figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
+        paths.append(folder / f"{measure}.png")
+        figure.savefig(paths[-1], dpi=150)
+    return paths
+
+
+def _training(panel: Any, records: Sequence[Record], measure: str) -> None:
+    for number, model in enumerate(_models(records)):
+        for record in records:
+            if record.model == model and record.method == "train":
+                moments = [m for m in record.moments if getattr(m, measure) is not None]
+                values = [getattr(moment, measure) for moment in moments]
+                panel.plot([m.epoch for m in moments], values, color=f"C{number}")
+
+
+def _history(panel: Any, records: Sequence[Record], measure: str) -> None:
+    for number, model in enumerate(_models(records)):
+        for method in METHODS:
+            found = [r for r in records if r.model == model and r.method in ("train", method)]
+            points = [(r.version, getattr(r, measure)) for r in found]
+            points = [(version, value) for version, value in points if value is not None]
+            if method == "leave" and not _shows_leaving(measure):
+                continue
+            if any(r.method == method for r in found) and points:
+                lines = zip(*points, strict=True)
+                panel.plot(*lines, _STYLES[method], color=f"C{number}", marker=".")
+
+
+def _shows_leaving(measure: str) -> bool:
+    """Where vectors are left alone, nothing moves and nothing is done."""
+    return not measure.startswith(("nmc", "seconds"))
+
+
+def _legend(records: Sequence[Record], *, leaving: bool) -> list[Any]:
+    """A colour a model, a line style a method."""
+    from matplotlib.lines import Line2D
+
+    used = {record.method for record in records} - ({"train"} if leaving else {"train", "leave"})
+    colors = [
+        Line2D([], [], color=f"C{n}", marker="o", linestyle="", label=model)
+        for n, model in enumerate(_models(records))
+    ]
+    styles = [
+        Line2D([], [], color="black", linestyle=_STYLES[method], label=_NAMES[method])
+        for method in METHODS
+        if method in used
+    ]
+    return colors + styles
+
+
+def _models(records: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(record.model for record in records))

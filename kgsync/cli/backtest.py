@@ -1,0 +1,124 @@
+"""`kgsync backtest`: the paper's evaluation on a history of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from kgsync.cli.output import output
+from kgsync.config import load_settings
+from kgsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kgsync.backtest.records import Method, Record
+    from kgsync.backtest.summary import Summary
+
+__all__ = ["run_backtest"]
+
+
+def run_backtest(
+    config: Path,
+    out: Path,
+    models: Sequence[str],
+    methods: Sequence[str],
+    first: int,
+    last: int | None,
+    *,
+    plots: bool,
+) -> None:
+    """Run a backtest, or go on with it, and show what it comes to."""
+    settings = load_settings(config)
+    if settings.source.store is None:
+        raise ConfigError(f"{config} names no store; set source.store")
+    from kgsync.backtest.records import METHODS
+    from kgsync.backtest.run import backtest
+    from kgsync.backtest.summary import summarize
+
+    for method in methods:
+        if method not in METHODS:
+            raise ConfigError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+    with output.listening() as listener:
+        folder = backtest(
+            settings.source.store,
+            settings,
+            out,
+            models=models,
+            methods=cast("Sequence[Method]", methods) or METHODS,
+            first=first,
+            last=last,
+            listener=listener,
+        )
+    records = folder.records()
+    summaries = summarize(records)
+    output.heading("Quality, stability and time by version")
+    output.table(_COLUMNS, [_row(record) for record in records])
+    output.heading("Updating, compared")
+    output.table(_SUMMARY_COLUMNS, [_summary_row(summary) for summary in summaries])
+    output.text("\nMRR: updated ÷ recalculated, mean; over leaving: at the last version.")
+    output.text("NMC and time: recalculated ÷ updated; higher is better for updating.")
+    files = sorted(str(path) for path in out.glob("results.*"))
+    if plots:
+        from kgsync.backtest.plots import draw_figures
+
+        files += [str(path) for path in draw_figures(records, out / "figures")]
+    output.heading("Files")
+    for file in files:
+        output.text(f"  {file}")
+    output.data(
+        {
+            "records": [asdict(record) for record in records],
+            "summary": [asdict(summary) for summary in summaries],
+            "files": files,
+        }
+    )
+
+
+_COLUMNS = [
+    "model",
+    "version",
+    "method",
+    "MRR",
+    "Hits@10",
+    "accuracy",
+    "NMC entities",
+    "NMC relations",
+    "epochs",
+    "seconds",
+]
+_SUMMARY_COLUMNS = ["model", "MRR", "over leaving", "NMC entities", "NMC relations", "time"]
+
+
+def _row(record: Record) -> list[str]:
+    return [
+        record.model,
+        str(record.version),
+        record.method,
+        _number(record.mrr, 4),
+        _number(record.hits_at_10, 3),
+        _number(record.accuracy, 3),
+        _small(record.nmc_entities),
+        _small(record.nmc_relations),
+        str(record.epochs),
+        _number(record.seconds, 1),
+    ]
+
+
+def _summary_row(summary: Summary) -> list[str]:
+    ratios = (
+        summary.mrr,
+        summary.mrr_over_leaving,
+        summary.nmc_entities,
+        summary.nmc_relations,
+        summary.speed,
+    )
+    return [summary.model, *(_number(ratio, 2) for ratio in ratios)]
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _small(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
