@@ -42,6 +42,8 @@ class StepReport:
     quality_before: Quality | None = None
     """With survivors' old vectors and new elements' start vectors."""
     quality: Quality | None = None
+    stability: dict[str, dict[str, float] | None] | None = None
+    """How far the vectors of "entity" and "relation" moved: nmc, shared, sample, error."""
     epochs: int = 0
     best_epoch: int | None = None
     stopped_early: bool = False
@@ -96,6 +98,10 @@ class StepReport:
         for label, quality in (("before", self.quality_before), ("after", self.quality)):
             if quality is not None:
                 lines.append(f"quality {label:6} {describe_quality(quality)}")
+        moved = {kind: change for kind, change in (self.stability or {}).items() if change}
+        if moved:
+            values = ", ".join(f"{kind} {change['nmc']:.3g}" for kind, change in moved.items())
+            lines.append(f"moved (NMC)    {values}")
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")

@@ -33,7 +33,7 @@ from kgsync.reading import (
     todo,
     versions_of,
 )
-from kgsync.report import Action, Plan, Status, StepReport
+from kgsync.report import Plan, Status, StepReport
 from kgsync.seeds import Seeds
 from kgsync.state import State
 from kgsync.training.threads import use_threads
@@ -312,53 +312,18 @@ class KGSync:
     def _train(
         self, reading: Reading, current: CommittedVersion | None, phases: Phases, cost: Cost
     ) -> Trained:
-        """Train from scratch, update, or leave alone, as the change asks for."""
         use_threads(self.settings.run.threads)
-        from kgsync.training.offline import train_offline
-        from kgsync.training.online import refresh
-        from kgsync.training.starts import carry_over, initialize
+        from kgsync.learning import learn
 
-        problem = self._problem(reading)
-        before = None
-        if current is None:
-            action: Action = "trained"
-            with phases("train"):
-                model, run = train_offline(problem, cost, phases.listener.progress)
-        elif not reading.change:
-            about = {"quality": current.manifest.report["quality"]}
-            return Trained("unchanged", current.model(), about)
-        else:
-            action = "updated"
-            with phases("start vectors"):
-                model = carry_over(current.model(), current.graph.living, problem)
-            with phases("evaluate"):
-                before = problem.test(model)
-            with phases("start vectors"):
-                initialize(model, current.graph.living, problem, cost, phases.listener.progress)
-            with phases("update"):
-                run = refresh(model, reading.change, problem, cost, phases.listener.progress)
-        with phases("evaluate"):
-            after = problem.test(model)
-        about = {
-            "quality_before": before.to_json() if before else None,
-            "quality": after.to_json() if after else None,
-            "epochs": run.epochs,
-            "best_epoch": run.best_epoch,
-            "stopped_early": run.stopped_early,
-        }
-        return Trained(action, model, about)
+        return learn(reading, current, self._problem(reading), phases, cost)
 
     def _adopted(
         self, reading: Reading, vectors: dict[str, tuple[list[str], Any]], file: str
     ) -> Trained:
         use_threads(self.settings.run.threads)
-        from kgsync.training.adoption import adopt_vectors
+        from kgsync.learning import adopt
 
-        problem = self._problem(reading)
-        model, counts = adopt_vectors(problem, reading.fetched.terms, vectors, file)
-        quality = problem.test(model)
-        about = {"quality": quality.to_json() if quality else None, "adopted": counts}
-        return Trained("adopted", model, about)
+        return adopt(reading, self._problem(reading), vectors, file)
 
     def _problem(self, reading: Reading) -> Problem:
         from kgsync.training.problem import Problem

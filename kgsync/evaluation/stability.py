@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,6 @@ class MeanChange:
     """Elements it was estimated from; all of them if it is exact."""
     error: float
     """Standard error of the estimate; 0 if it is exact."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def model_change(
