@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -81,40 +80,47 @@ class Record:
 class RecordFolder:
     """Records on disk, each with the tables it ended with, so that a run can go on."""
 
-    def __init__(self, path: Path, recipe: dict[str, Any]) -> None:
+    def __init__(self, path: Path) -> None:
         """Open or make a folder.
 
-        Args:
-            path: The folder.
-            recipe: All that the results depend on.
-
         Raises:
-            ConfigError: The folder holds results of another recipe, or something else.
+            ConfigError: The folder holds something else.
         """
         self.path = path
         marker = path / "backtest.json"
-        text = json.dumps(recipe, indent=2, sort_keys=True, default=str)
-        if marker.exists():
-            if marker.read_text(encoding="utf-8") != text:
+        if not marker.exists():
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
                 raise ConfigError(
-                    f"{path} holds a backtest with other settings; name another folder, or "
-                    "remove this one"
+                    f"{path} holds something else; name a new folder for the backtest"
                 )
-        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ConfigError(f"{path} holds something else; name a new folder for the backtest")
-        else:
             path.mkdir(parents=True, exist_ok=True)
-            _write(marker, text.encode())
+            _write(marker, json.dumps({"format": 1}).encode())
+
+    def begin(self, model: str, recipe: dict[str, Any]) -> None:
+        """Make sure that all results of a model come from the same recipe.
+
+        Args:
+            model: Name of the model.
+            recipe: All settings that its results depend on.
+
+        Raises:
+            ConfigError: The folder has results of another recipe.
+        """
+        path = self.path / model / "recipe.json"
+        text = json.dumps(recipe, indent=1, sort_keys=True)
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            _write(path, text.encode())
+        elif path.read_text(encoding="utf-8") != text:
+            raise ConfigError(
+                f"{path.parent} has results under other settings; name another folder, or remove "
+                "this one"
+            )
 
     def get(self, model: str, method: Method, version: int) -> Record | None:
         """A finished record."""
         path = self._file(model, method, version, "json")
-        if not path.exists():
-            return None
-        try:
-            return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError, KeyError) as error:
-            raise StateCorruptedError(f"cannot read {path}: {error}; remove it") from None
+        return _read(path) if path.exists() else None
 
     def tables(self, model: str, method: Method, version: int) -> dict[str, Tensor]:
         """The tables that a record ended with; all methods start from those of version 0."""
@@ -130,7 +136,6 @@ class RecordFolder:
         """Keep a finished record; the tables of the version before last are not needed any more."""
         model, method, version = record.model, record.method, record.version
         path = self._file(model, method, version, "safetensors")
-        path.parent.mkdir(exist_ok=True)
         _write(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))
         text = json.dumps(asdict(record), indent=1)
         _write(self._file(model, method, version, "json"), text.encode())
@@ -139,8 +144,10 @@ class RecordFolder:
 
     def records(self) -> list[Record]:
         """All finished records, by model, version and method."""
-        found = [Record.from_json(json.loads(path.read_text("utf-8"))) for path in self._files()]
-        return sorted(found, key=lambda r: (r.model, r.version, r.method))
+        return sorted(
+            map(_read, self.path.glob("*/*-*.json")),
+            key=lambda r: (r.model, r.version, r.method),
+        )
 
     def export(self) -> None:
         """Write all records as results.parquet, .csv and .json, the moments as training.csv."""
@@ -158,11 +165,15 @@ class RecordFolder:
         if moments:
             pa.csv.write_csv(pa.Table.from_pylist(moments), self.path / "training.csv")
 
-    def _files(self) -> Iterator[Path]:
-        return self.path.glob("*/*-*.json")
-
     def _file(self, model: str, method: Method, version: int, ending: str) -> Path:
         return self.path / model / f"{version:04d}-{method}.{ending}"
+
+
+def _read(path: Path) -> Record:
+    try:
+        return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError) as error:
+        raise StateCorruptedError(f"cannot read {path}: {error}; remove it") from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -65,11 +65,9 @@ def backtest(
     plans = [replace(settings, model=model) for model in chosen]
     with opened(store) as open_:
         history = _history(versions_of(open_, settings).versions, first, last)
-    recipe = {
-        "settings": [asdict(plan) for plan in plans],
-        "versions": [version.name for version in history],
-    }
-    folder = RecordFolder(out, recipe)
+    folder = RecordFolder(out)
+    for plan in plans:
+        folder.begin(plan.model.name, _recipe(plan, first))
     use_threads(settings.run.threads)
     listener = listener or SilentListener()
     contests = [_Contest(plan, methods, folder, listener) for plan in plans]
@@ -82,6 +80,13 @@ def backtest(
             contest.take(number, reading)
         folder.export()
     return folder
+
+
+def _recipe(settings: Settings, first: int) -> dict[str, Any]:
+    """All that the results of a model depend on, besides the graph."""
+    sections = "model", "training", "update", "evaluation"
+    recipe = {name: asdict(getattr(settings, name)) for name in sections}
+    return {**recipe, "graph": settings.fingerprint(), "first": first}
 
 
 def _history(
@@ -131,7 +136,13 @@ class _Contest:
         problem = Problem(living, reading.split, reading.edges, terms, self._settings, seeds)
         name = self._settings.model.name
         for method in self._methods if number else ("train",):
-            if self._folder.get(name, method, number) is None:
+            done = self._folder.get(name, method, number)
+            if done is not None and done.graph_version != reading.version.name:
+                raise ConfigError(
+                    f"version {number} was <{done.graph_version}> when {self._folder.path} was "
+                    f"made and is <{reading.version.name}> now; name another folder"
+                )
+            if done is None:
                 self._listener.phase(f"{name}, version {number}: {method}")
                 self._step(number, method, reading, problem)
         self._before = living
@@ -185,6 +196,8 @@ class _Contest:
     ) -> tuple[Model, TrainingRun]:
         model, progress = self._carried(old, problem), self._listener.progress
         assert self._before is not None
+        if not reading.change:
+            return model, TrainingRun()
         initialize(model, self._before, problem, watch.cost, progress)
         run = refresh(model, reading.change, problem, watch.cost, progress, watch.see)
         return model, run

@@ -1,0 +1,212 @@
+"""A backtest over a small history: what it compares, keeps, and goes on with."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyoxigraph as ox
+import pytest
+
+from kgsync.backtest.records import METHODS, Record, RecordFolder
+from kgsync.backtest.run import backtest
+from kgsync.config import Settings, SourceSettings
+from kgsync.errors import ConfigError, StateCorruptedError
+from kgsync.models import MODELS
+from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
+
+
+def settings(model: str = "transe", seed: int = 0) -> Settings:
+    """Quick settings that name the graphs."""
+    return replace(quick_settings(model, seed), source=SourceSettings(graphs=GRAPHS))
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> RecordFolder:
+    """A backtest of two models over all versions."""
+    out = tmp_path_factory.mktemp("backtest") / "out"
+    return backtest(fill(ox.Store()), settings(), out, models=["transe", "distmult"])
+
+
+def find(folder: RecordFolder, model: str, method: str, version: int) -> Record:
+    (found,) = (
+        record
+        for record in folder.records()
+        if (record.model, record.method, record.version) == (model, method, version)
+    )
+    return found
+
+
+def test_every_model_has_every_method_at_every_version(result: RecordFolder) -> None:
+    keys = {(r.model, r.version, r.method) for r in result.records()}
+    models = ("transe", "distmult")
+    later = {(model, n, method) for model in models for n in (1, 2, 3) for method in METHODS}
+    assert keys == later | {(model, 0, "train") for model in models}
+
+
+def test_records_name_the_versions_and_count_the_change(result: RecordFolder) -> None:
+    first, second = find(result, "transe", "train", 0), find(result, "transe", "update", 1)
+    assert first.graph_version == GRAPHS.format(version="1")
+    assert second.graph_version == GRAPHS.format(version="2")
+    assert first.triples + second.added - second.deleted == second.triples
+    assert (first.added, first.deleted) == (first.triples, 0)
+
+
+def test_what_is_left_alone_neither_moves_nor_costs(result: RecordFolder) -> None:
+    left = find(result, "transe", "leave", 1)
+    assert (left.nmc_entities, left.nmc_relations) == (0.0, 0.0)
+    assert (left.epochs, left.score_evaluations, left.gradient_steps) == (0, 0, 0)
+
+
+def test_an_update_moves_less_than_a_recalculation(result: RecordFolder) -> None:
+    for model in ("transe", "distmult"):
+        updated = find(result, model, "update", 1)
+        again = find(result, model, "recalculate", 1)
+        assert updated.nmc_entities is not None
+        assert again.nmc_entities is not None
+        assert 0 < updated.nmc_entities < again.nmc_entities
+
+
+def test_an_unchanged_version_leaves_an_updated_model_alone(result: RecordFolder) -> None:
+    same = find(result, "transe", "update", 3)
+    assert (same.added, same.deleted, same.epochs) == (0, 0, 0)
+    assert same.nmc_entities == 0.0
+    assert same.mrr == pytest.approx(find(result, "transe", "update", 2).mrr)
+
+
+def test_training_is_watched_at_every_validation(result: RecordFolder) -> None:
+    moments = find(result, "transe", "train", 0).moments
+    assert [moment.epoch for moment in moments] == [10, 20]
+    assert moments[0].nmc_entities is None
+    assert moments[1].nmc_entities is not None
+    assert moments[1].nmc_entities > 0
+    assert 0 < moments[0].seconds < moments[1].seconds
+
+
+def test_results_are_exported_alike_in_three_formats(result: RecordFolder) -> None:
+    table = pq.read_table(result.path / "results.parquet").to_pylist()
+    assert table == json.loads((result.path / "results.json").read_text())
+    with (result.path / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["method"] for row in rows] == [row["method"] for row in table]
+    assert [float(row["mrr"]) for row in rows] == pytest.approx([row["mrr"] for row in table])
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_every_model_goes_through_a_backtest(model: str, tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "2"])
+    folder = backtest(store, settings(model), tmp_path / "out")
+    assert {record.model for record in folder.records()} == {model}
+    assert all(record.mrr is not None for record in folder.records())
+
+
+def test_done_again_nothing_is_done(result: RecordFolder) -> None:
+    before = {path: path.stat().st_mtime_ns for path in result.path.glob("*/*-*.json")}
+    listener = _Listener()
+    backtest(
+        fill(ox.Store()),
+        settings(),
+        result.path,
+        models=["transe", "distmult"],
+        listener=listener,
+    )
+    assert listener.phases == []
+    assert before == {path: path.stat().st_mtime_ns for path in result.path.glob("*/*-*.json")}
+
+
+class _Listener:
+    def __init__(self) -> None:
+        self.phases: list[str] = []
+
+    def phase(self, name: str) -> None:
+        self.phases.append(name)
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        pass
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from kgsync.backtest.run import backtest
+from tests.backtest.test_backtest import settings
+
+class Killer:
+    def phase(self, name):
+        if name == "transe, version 2: recalculate":
+            os.kill(os.getpid(), signal.SIGKILL)
+    def progress(self, name, done, total):
+        pass
+
+backtest(sys.argv[1], settings(), Path(sys.argv[2]), listener=Killer())
+"""
+
+
+def test_a_killed_backtest_goes_on_and_ends_the_same(tmp_path: Path) -> None:
+    store = disk_store(tmp_path / "kg")
+    command = [sys.executable, "-c", KILLED, str(store), str(tmp_path / "killed")]
+    root = Path(__file__).parents[2]
+    killed = subprocess.run(command, cwd=root, env={**os.environ}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    finished = len(RecordFolder(tmp_path / "killed").records())
+    assert finished == 5
+    again = backtest(store, settings(), tmp_path / "killed")
+    quiet = backtest(store, settings(), tmp_path / "quiet")
+    assert _timeless(again.records()) == _timeless(quiet.records())
+
+
+def _timeless(records: list[Record]) -> list[Record]:
+    return [replace(record, seconds=0.0) for record in records]
+
+
+def test_more_versions_models_and_methods_can_be_added_later(tmp_path: Path) -> None:
+    store, out = fill(ox.Store()), tmp_path / "out"
+    backtest(store, settings(), out, methods=["update"], last=1)
+    folder = backtest(store, settings(), out, models=["transe", "transh"], last=2)
+    assert len(folder.records()) == 2 * (1 + 2 * 3)
+
+
+def test_a_folder_of_other_settings_is_refused(result: RecordFolder) -> None:
+    with pytest.raises(ConfigError, match="under other settings"):
+        backtest(fill(ox.Store()), settings(seed=1), result.path)
+
+
+def test_a_folder_of_another_history_is_refused(tmp_path: Path) -> None:
+    backtest(fill(ox.Store(), ["1", "2"]), settings(), tmp_path / "out")
+    with pytest.raises(ConfigError, match=r"version 1 was <.*2> when .* and is <.*10> now"):
+        backtest(fill(ox.Store(), ["1", "10"]), settings(), tmp_path / "out")
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").touch()
+    with pytest.raises(ConfigError, match="holds something else"):
+        backtest(fill(ox.Store()), settings(), tmp_path)
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    store, out = fill(ox.Store(), ["1", "2"]), tmp_path / "out"
+    backtest(store, settings(), out, methods=["update"])
+    (out / "transe" / "0001-update.json").write_text("{")
+    with pytest.raises(StateCorruptedError, match=r"0001-update\.json"):
+        backtest(store, settings(), out, methods=["update"])
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, None), (3, 3), (0, 4), (2, 1)])
+def test_versions_that_are_not_there_are_refused(
+    first: int, last: int | None, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="there are versions 0 to 3"):
+        backtest(fill(ox.Store()), settings(), tmp_path / "out", first=first, last=last)
+
+
+def test_a_live_graph_has_no_history(tmp_path: Path) -> None:
+    live = replace(settings(), source=SourceSettings(graphs=iri("kg/1")))
+    with pytest.raises(ConfigError, match="at least two versions"):
+        backtest(fill(ox.Store()), live, tmp_path / "out")

@@ -1,0 +1,58 @@
+"""The figures of a backtest, and the command that makes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import QUICK, kgsync
+from tests.worlds import GRAPHS, disk_store
+
+FIGURES = {"mrr", "hits_at_10", "nmc_entities", "nmc_relations", "seconds"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of two versions, a settings file, and a backtest."""
+    folder = tmp_path_factory.mktemp("project")
+    disk_store(folder / "kg", ["1", "2"])
+    (folder / "kgsync.toml").write_text(QUICK.format(graphs=GRAPHS))
+    done = kgsync(folder, "backtest", "--models", "transe,distmult")
+    assert done.returncode == 0, done.stderr
+    assert "Updating, compared" in done.stdout
+    return folder
+
+
+def test_a_backtest_draws_one_figure_a_measure(project: Path) -> None:
+    figures = list((project / "backtest" / "figures").iterdir())
+    assert {path.stem for path in figures} == FIGURES
+    for path in figures:
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_goes_on_and_speaks_json(project: Path) -> None:
+    done = kgsync(project, "backtest", "--models", "transe,distmult", "--json", "--no-plots")
+    answer = json.loads(done.stdout)
+    assert len(answer["records"]) == 2 * 4
+    assert {summary["model"] for summary in answer["summary"]} == {"transe", "distmult"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "transx"], "there is no model named 'transx'"),
+        (["--methods", "dream"], "there is no method 'dream'"),
+        (["--last", "7"], "there are versions 0 to 1"),
+        (["-c", "none.toml"], "cannot read none.toml"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(
+    project: Path, arguments: list[str], message: str
+) -> None:
+    done = kgsync(project, "backtest", "--out", "other", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (project / "other").exists()
