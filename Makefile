@@ -19,6 +19,7 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks.procedure
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info
