@@ -194,6 +194,11 @@ class RunSettings:
     seed: int = 0
     threads: int = 1
     """CPU threads; 0 takes all. With 1 the same input and seed give the same vectors."""
+    backend: Literal["auto", "cpu", "torch"] = "auto"
+    """How epochs are computed: by compiled kernels on the CPU, or by torch; auto takes the first
+    unless `device` names another one."""
+    device: str = "cpu"
+    """Where torch computes, as torch names it: "cpu", "cuda", "cuda:1", "mps"."""
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ dimension = {dimension}
 [run]
 # seed = 0
 # threads = 1                  # 0: all; with 1 the same input and seed give the same vectors
+# backend = "auto"             # "cpu": compiled kernels; "torch"; "auto" chooses by the device
+# device = "cpu"               # where torch computes: "cpu", "cuda", "cuda:1", "mps"
 """
 
 

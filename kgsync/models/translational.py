@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from kgsync.models.base import Model, Rows
+from kgsync.models.distances import distances_to_all
 from kgsync.models.losses import Loss, MarginLoss
 
 __all__ = ["Translational"]
@@ -52,11 +53,14 @@ class Translational(Model):
         return scores
 
     def _to_all(self, points: Tensor, others: Tensor) -> Tensor:
+        norm = self.settings.norm
+        if points.device.type == "cpu":
+            sums = distances_to_all(points, others, squared=norm != "l1")
+            return sums.sqrt_().neg_() if norm == "l2" else sums.neg_()
         # The matrix-product route of cdist is inexact near zero and would break ties.
         mode = "donot_use_mm_for_euclid_dist"
-        p = 1.0 if self.settings.norm == "l1" else 2.0
-        distances = torch.cdist(points, others, p=p, compute_mode=mode)
-        return -distances.square() if self.settings.norm == "l2sq" else -distances
+        distances = torch.cdist(points, others, p=1.0 if norm == "l1" else 2.0, compute_mode=mode)
+        return -distances.square() if norm == "l2sq" else -distances
 
     def length(self, gap: Tensor) -> Tensor:
         """Length of gaps in the norm of the settings."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgsync.evaluation.cost import Cost
 from kgsync.models import model_class
 from kgsync.models.base import Model
-from kgsync.training.epochs import Trainer
+from kgsync.training.backends import trainer_for
 from kgsync.training.problem import Problem
 from kgsync.training.progress import (
     BestState,
@@ -42,7 +42,7 @@ def train_offline(
     sizes = len(problem.living.entities), len(problem.living.relations)
     model = chosen.random(settings.model, *sizes, problem.seeds.torch("start vectors"))
     random = problem.seeds.numpy("training")
-    trainer = Trainer(model, problem.train, settings.training.batches, random, cost)
+    trainer = trainer_for(model, problem, random, cost)
     rate = settings.training.learning_rate or model.info.learning_rate
     run = TrainingRun()
     plateau = Plateau()

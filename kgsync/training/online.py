@@ -10,7 +10,7 @@ from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.split import Part
 from kgsync.graph.terms import Ids
 from kgsync.models.base import Model
-from kgsync.training.epochs import Trainer
+from kgsync.training.backends import trainer_for
 from kgsync.training.problem import Problem
 from kgsync.training.progress import (
     BestState,
@@ -52,7 +52,7 @@ def refresh(
     general_rate = settings.general_learning_rate or offline_rate / 5
     change_rate = settings.change_learning_rate or general_rate / 2
     random = problem.seeds.numpy("refreshing")
-    trainer = Trainer(model, problem.train, problem.settings.training.batches, random, cost)
+    trainer = trainer_for(model, problem, random, cost)
     corrected = CorrectedSampler(problem.train, len(problem.living.relations), random)
     added, deleted = _changed_training_triples(change, problem)
     run = TrainingRun()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["use_threads"]
+__all__ = ["usable_cpus", "use_threads"]
 
 
 def use_threads(count: int) -> None:
@@ -18,10 +18,11 @@ def use_threads(count: int) -> None:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
-    torch.set_num_threads(count or _usable_cpus())
+    torch.set_num_threads(count or usable_cpus())
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
+    """How many CPUs this process may run on."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,0 +1,81 @@
+"""What the kernels work on: a model's tables as plain arrays, and its choices as numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgsync.models.base import Model
+from kgsync.models.losses import LogisticLoss
+
+__all__ = ["FAST", "Choices", "Tables", "choices_of", "tables_of"]
+
+TRANSE, TRANSH, TRANSD, DISTMULT, RESCAL, ANALOGY = range(6)
+L1, L2, L2SQ = range(3)
+
+_CODES = {
+    "transe": TRANSE,
+    "transh": TRANSH,
+    "transd": TRANSD,
+    "distmult": DISTMULT,
+    "rescal": RESCAL,
+    "analogy": ANALOGY,
+    "complex": ANALOGY,
+}
+_NORMS = {"l1": L1, "l2": L2, "l2sq": L2SQ}
+_SECOND = {"transh": ("", "normal"), "transd": ("entity_projection", "relation_projection")}
+"""Tables beside the vectors themselves, of entities and of relations."""
+
+FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
+"""Sums may be reordered, but NaN and infinity stay what they are."""
+
+Matrix = NDArray[np.float32]
+
+
+class Tables(NamedTuple):
+    """Arrays with one row an element; a model without second tables has empty ones."""
+
+    entity: Matrix
+    relation: Matrix
+    entity2: Matrix
+    relation2: Matrix
+
+
+class Choices(NamedTuple):
+    """What distinguishes one model from another, inside the kernels."""
+
+    code: int
+    norm: int
+    scalars: int
+    """How many numbers of an ANALOGY vector are scalars."""
+    logistic: bool
+    margin: float
+    l2_penalty: float
+    adagrad: bool
+
+
+def tables_of(model: Model, tables: dict[str, Any] | None = None) -> Tables:
+    """A model's tables, or others of the same layout, as views of the same memory."""
+    given = model.tables if tables is None else tables
+    second = _SECOND.get(model.settings.name, ("", ""))
+    names = ("entity", "relation", *second)
+    return Tables(
+        *(given[name].numpy() if name else np.empty((0, 0), np.float32) for name in names)
+    )
+
+
+def choices_of(model: Model) -> Choices:
+    """A model's choices as numbers."""
+    settings = model.settings
+    penalized = settings.name in ("distmult", "analogy", "complex")
+    return Choices(
+        _CODES[settings.name],
+        _NORMS[settings.norm],
+        settings.dimension // 2 if settings.name == "analogy" else 0,
+        isinstance(model.loss, LogisticLoss),
+        settings.margin,
+        settings.l2_penalty if penalized else 0.0,
+        model.info.optimizer == "adagrad",
+    )

@@ -1,0 +1,167 @@
+"""Epochs on the CPU; the same face as the torch trainer's."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+
+from kgsync.errors import TrainingError
+from kgsync.evaluation.cost import Cost
+from kgsync.graph.living import TripleRows
+from kgsync.models.base import Model
+from kgsync.training.cpu.drawing import draw_all, hash_set
+from kgsync.training.cpu.layout import choices_of, tables_of
+from kgsync.training.cpu.steps import Scratch, run_batches, scratch_for
+from kgsync.training.progress import NOT_FINITE
+from kgsync.training.samplers import CorrectedSampler
+
+__all__ = ["CpuTrainer"]
+
+
+class CpuTrainer:
+    """Runs epochs on one model; holds what they share."""
+
+    def __init__(
+        self,
+        model: Model,
+        train: TripleRows,
+        batches: int,
+        random: np.random.Generator,
+        cost: Cost,
+        threads: int = 1,
+    ) -> None:
+        """Prepare for training.
+
+        Args:
+            model: The model, changed in place.
+            train: Rows of the training triples.
+            batches: Batches a general epoch.
+            random: Source of randomness.
+            cost: Counters to increase.
+            threads: Threads that take batches in turn, without locks.
+        """
+        self._choices, self._tables = choices_of(model), tables_of(model)
+        squares = {name: torch.zeros_like(t) for name, t in model.tables.items()}
+        self._squares = tables_of(model, squares) if self._choices.adagrad else self._tables
+        self._train = np.ascontiguousarray(train.T, np.int32)
+        sizes = model.sizes
+        self._known = hash_set(train, sizes["entity"], sizes["relation"])
+        # Elements without a training triple may be drawn or deleted, but keep their vectors.
+        moving = np.zeros(sizes["entity"], bool), np.zeros(sizes["relation"], bool)
+        moving[0][train[[0, 2]].reshape(-1)] = True
+        moving[1][train[1]] = True
+        self._moving = moving
+        count = len(self._train)
+        parts = max(1, min(batches, count))
+        sizes_ = [count // parts + (i < count % parts) for i in range(parts)]
+        self._bounds = np.cumsum([0, *sizes_])
+        self._threads = max(1, min(threads, parts))
+        self._scratch: list[Scratch] = [
+            scratch_for(self._tables, max(sizes_)) for _ in range(self._threads)
+        ]
+        self._random, self._cost = random, cost
+
+    def general_epoch(self, learning_rate: float) -> float:
+        """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
+        order = self._random.permutation(len(self._train)).astype(np.int32)
+        seed = np.uint64(self._random.integers(0, 2**63))
+
+        def run(number: int) -> Any:
+            return self._run(
+                self._train,
+                order,
+                _NONE,
+                self._bounds,
+                learning_rate,
+                seed,
+                self._scratch[number],
+                number,
+                self._threads,
+            )
+
+        if self._threads == 1:
+            results = [run(0)]
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                results = list(pool.map(run, range(self._threads)))
+        return self._noted(results) / (len(self._bounds) - 1)
+
+    def change_epoch(
+        self,
+        added: TripleRows,
+        deleted: TripleRows,
+        corrected: CorrectedSampler,
+        learning_rate: float,
+    ) -> float:
+        """One gradient step over all added and deleted training triples; returns the loss.
+
+        Args:
+            added: Added training triples, each paired with a corrupted one.
+            deleted: Deleted ones whose terms live, each the false half of a pair.
+            corrected: Draws the true half for the deleted ones.
+            learning_rate: Step size.
+        """
+        if not len(self._train):
+            return 0.0
+        seed = np.uint64(self._random.integers(0, 2**63))
+        negative = draw_all(np.ascontiguousarray(added.T, np.int32), self._known, seed)
+        true = np.concatenate([corrected.draw(deleted), added], axis=1).T
+        false = np.concatenate([deleted.T.astype(np.int32), negative])
+        return self.step(true, false, learning_rate)
+
+    def step(self, true: Any, false: Any, learning_rate: float) -> float:
+        """One gradient step over pairs; a false triple with head -1 leaves its pair out."""
+        if not len(true):
+            return 0.0
+        true, false = (np.ascontiguousarray(rows, np.int32) for rows in (true, false))
+        bounds, order = np.array([0, len(true)]), np.arange(len(true), dtype=np.int32)
+        scratch = scratch_for(self._tables, len(true))
+        return self._noted(
+            [self._run(true, order, false, bounds, learning_rate, np.uint64(0), scratch, 0, 1)]
+        )
+
+    def _run(
+        self,
+        triples: Any,
+        order: Any,
+        given: Any,
+        bounds: Any,
+        rate: float,
+        seed: Any,
+        scratch: Scratch,
+        first: int,
+        stride: int,
+    ) -> Any:
+        return run_batches(
+            self._choices,
+            self._tables,
+            self._squares,
+            self._moving,
+            triples,
+            order,
+            given,
+            self._known,
+            bounds,
+            first,
+            stride,
+            rate,
+            seed,
+            scratch,
+        )
+
+    def _noted(self, results: list[Any]) -> float:
+        """Count the work of the threads; returns their losses together."""
+        losses, scored, moved = zip(*results, strict=True)
+        self._cost.score_evaluations += sum(scored)
+        self._cost.gradient_steps += sum(moved)
+        total = float(sum(losses))
+        if not math.isfinite(total):
+            raise TrainingError(NOT_FINITE)
+        return total
+
+
+_NONE = np.empty((0, 3), np.int32)
