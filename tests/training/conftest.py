@@ -11,6 +11,7 @@ import torch
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model, Rows
+from kgsync.training import backends
 from kgsync.training.epochs import Trainer
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
@@ -37,7 +38,8 @@ class Draws:
 
 @pytest.fixture
 def draws(monkeypatch: pytest.MonkeyPatch) -> Draws:
-    """A record of all that the samplers draw during a test."""
+    """A record of all that the samplers draw during a test; the kernels draw by themselves."""
+    monkeypatch.setattr(backends, "uses_kernels", lambda run: False)
     record = Draws()
     corrupt, correct = CorruptedSampler.draw, CorrectedSampler.draw
 
@@ -97,6 +99,7 @@ class Epochs:
 @pytest.fixture
 def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
     """Epochs that are only noted down."""
+    monkeypatch.setattr(backends, "uses_kernels", lambda run: False)
     record = Epochs()
 
     def general(self: Trainer, rate: float) -> float:

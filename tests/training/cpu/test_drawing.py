@@ -1,0 +1,75 @@
+"""False triples drawn by the kernels: never a training triple, both sides, every entity."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgsync.graph.hashing import mix
+from kgsync.graph.living import TripleRows
+from kgsync.training.cpu.drawing import draw_all, hash_set, is_in, mix_number
+
+triples = st.sets(
+    st.tuples(st.integers(0, 8), st.integers(0, 2), st.integers(0, 8)), min_size=1, max_size=60
+)
+
+
+def as_rows(edges: set[tuple[int, int, int]]) -> TripleRows:
+    return np.array(sorted(edges), np.int64).T
+
+
+@settings(deadline=None)  # the first call compiles
+@given(triples)
+def test_the_set_holds_its_triples_and_no_others(edges: set[tuple[int, int, int]]) -> None:
+    known = hash_set(as_rows(edges), 9, 3)
+    for h in range(9):
+        for r in range(3):
+            for t in range(9):
+                assert is_in(known, h, r, t) == ((h, r, t) in edges)
+
+
+@settings(deadline=None)
+@given(triples, st.integers(0, 2**63))
+def test_a_drawn_triple_is_false_and_differs_in_one_entity(
+    edges: set[tuple[int, int, int]], seed: int
+) -> None:
+    rows = as_rows(edges)
+    known = hash_set(rows, 9, 3)
+    drawn = draw_all(np.ascontiguousarray(rows.T, np.int32), known, np.uint64(seed))
+    for true, false in zip(rows.T.tolist(), drawn.tolist(), strict=True):
+        assert tuple(false) not in edges
+        assert false[1] == true[1]
+        assert (false[0] == true[0]) != (false[2] == true[2])
+
+
+def test_a_triple_without_a_false_one_gets_none() -> None:
+    full = {(h, 0, t) for h in range(3) for t in range(3)}
+    rows = np.ascontiguousarray(as_rows(full).T, np.int32)
+    drawn = draw_all(rows, hash_set(as_rows(full), 3, 1), np.uint64(0))
+    assert (drawn[:, [0, 2]] == -1).all()
+
+
+def test_the_only_false_triple_is_found() -> None:
+    nearly = {(h, 0, t) for h in range(200) for t in range(200)} - {(3, 0, 5)}
+    known = hash_set(as_rows(nearly), 200, 1)
+    rows = np.array([[3, 0, 0], [0, 0, 5], [3, 0, 199]], np.int32)
+    for seed in range(20):
+        drawn = draw_all(rows, known, np.uint64(seed))
+        assert (drawn == [3, 0, 5]).all()
+
+
+def test_both_sides_and_all_entities_are_drawn_alike() -> None:
+    rows = np.tile(np.array([[0, 0, 1]], np.int32), (40_000, 1))
+    drawn = draw_all(rows, hash_set(as_rows({(0, 0, 1)}), 20, 1), np.uint64(1))
+    heads = drawn[drawn[:, 0] != 0]
+    assert abs(len(heads) / len(rows) - 0.5) < 0.015
+    counts = np.bincount(heads[:, 0], minlength=20)
+    assert counts[0] == 0
+    expected = len(heads) / 19
+    assert (abs(counts[1:] - expected) < 6 * np.sqrt(expected)).all()
+
+
+def test_numbers_are_mixed_as_the_arrays_are() -> None:
+    numbers = np.random.default_rng(0).integers(0, 2**63, 100).astype(np.uint64)
+    assert [mix_number(x) for x in numbers] == mix(numbers).tolist()

@@ -1,0 +1,151 @@
+"""Both backends, from the same start, over the same pairs and batches: the same vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from kgsync.errors import TrainingError
+from kgsync.evaluation.cost import Cost
+from kgsync.graph.living import TripleRows
+from kgsync.models.base import Model
+from kgsync.training.cpu.trainer import CpuTrainer
+from kgsync.training.epochs import Trainer
+from tests.models.cases import CASES, ModelCase
+
+ENTITIES, RELATIONS, EDGES = 40, 4, 300
+RATE = 0.05
+
+every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def some_triples(seed: int) -> TripleRows:
+    random = np.random.default_rng(seed)
+    sizes = (ENTITIES, RELATIONS, ENTITIES)
+    return np.unique(np.stack([random.integers(0, n, EDGES) for n in sizes]), axis=1)
+
+
+def twins(case: ModelCase) -> tuple[Model, Model]:
+    """The same model twice; vectors long enough that margins are met by some pairs."""
+    models = []
+    for _ in range(2):
+        model = case.random(ENTITIES, RELATIONS, dtype=torch.float32)
+        for table in model.tables.values():
+            table.mul_(3)
+        models.append(model)
+    return models[0], models[1]
+
+
+def corrupted(true: TripleRows, seed: int) -> TripleRows:
+    """Half of the triples with another head, half with another tail."""
+    false, random = true.copy(), np.random.default_rng(seed)
+    half = true.shape[1] // 2
+    false[0, :half] = random.integers(0, ENTITIES, half)
+    false[2, half:] = random.integers(0, ENTITIES, true.shape[1] - half)
+    return false
+
+
+def shuffled(true: TripleRows, seed: int) -> TripleRows:
+    """Pairs that share nothing but by chance, as those of deleted and corrected triples."""
+    return true[:, np.random.default_rng(seed).permutation(true.shape[1])]
+
+
+@every_model
+@pytest.mark.parametrize("pairing", [corrupted, shuffled])
+def test_steps_over_the_same_pairs_give_the_same_vectors(
+    case: ModelCase, pairing: Callable[[TripleRows, int], TripleRows]
+) -> None:
+    train = some_triples(0)
+    slow, fast = twins(case)
+    slow_cost, fast_cost = Cost(), Cost()
+    by_torch = Trainer(slow, train, 1, np.random.default_rng(0), slow_cost)
+    by_kernel = CpuTrainer(fast, train, 1, np.random.default_rng(0), fast_cost)
+    for turn in range(3):
+        false = pairing(train, turn)
+        expected = by_torch._step(train, false, RATE)
+        found = by_kernel.step(train.T, false.T, RATE)
+        assert found == pytest.approx(expected, rel=1e-5)
+    for name, table in slow.tables.items():
+        torch.testing.assert_close(fast.tables[name], table, rtol=1e-4, atol=1e-4)
+    assert fast_cost.score_evaluations == slow_cost.score_evaluations
+
+
+@every_model
+def test_untrained_elements_do_not_move(case: ModelCase) -> None:
+    train = some_triples(1)
+    train = train[:, (train[[0, 2]] != 7).all(axis=0) & (train[1] != 2)]
+    false = train.copy()
+    false[2] = 7
+    _, model = twins(case)
+    before = model.copy_tables()
+    CpuTrainer(model, train, 1, np.random.default_rng(0), Cost()).step(train.T, false.T, RATE)
+    for name in model.names("entity"):
+        assert torch.equal(model.tables[name][7], before[name][7])
+        assert not torch.equal(model.tables[name], before[name])
+    for name in model.names("relation"):
+        assert torch.equal(model.tables[name][2], before[name][2])
+
+
+@every_model
+def test_one_thread_gives_the_same_vectors_again(case: ModelCase) -> None:
+    train = some_triples(2)
+    first, second = twins(case)
+    for model in (first, second):
+        trainer = CpuTrainer(model, train, 7, np.random.default_rng(3), Cost())
+        for _ in range(3):
+            trainer.general_epoch(RATE)
+    for name, table in first.tables.items():
+        assert torch.equal(table, second.tables[name])
+
+
+@every_model
+def test_an_epoch_lowers_the_loss_with_one_thread_and_with_two(case: ModelCase) -> None:
+    train = some_triples(4)
+    for threads in (1, 2):
+        _, model = twins(case)
+        trainer = CpuTrainer(model, train, 10, np.random.default_rng(0), Cost(), threads)
+        losses = [trainer.general_epoch(0.01) for _ in range(40)]
+        assert np.mean(losses[-5:]) < np.mean(losses[:5])
+
+
+def test_a_pair_left_out_is_neither_scored_nor_learnt() -> None:
+    case = next(case for case in CASES if case.settings.name == "distmult")
+    train = some_triples(5)
+    whole, part = twins(case)
+    false = corrupted(train, 0)
+    half = train.shape[1] // 2
+    CpuTrainer(whole, train, 1, np.random.default_rng(0), Cost()).step(
+        train[:, :half].T, false[:, :half].T, RATE
+    )
+    false[:, half:] = -1
+    cost = Cost()
+    CpuTrainer(part, train, 1, np.random.default_rng(0), cost).step(train.T, false.T, RATE)
+    assert cost.score_evaluations == 2 * half
+    for name, table in whole.tables.items():
+        assert torch.equal(table, part.tables[name])
+
+
+def test_vectors_that_are_no_numbers_end_the_run() -> None:
+    for name in ("transe", "distmult"):
+        case = next(case for case in CASES if case.settings.name == name)
+        _, model = twins(case)
+        model.tables["entity"][3] = float("nan")
+        trainer = CpuTrainer(model, some_triples(6), 2, np.random.default_rng(0), Cost())
+        with pytest.raises(TrainingError, match="not finite"):
+            trainer.general_epoch(RATE)
+
+
+def test_other_settings_of_margin_and_penalty_are_heeded() -> None:
+    for case in CASES:
+        settings = replace(case.settings, margin=3.0, l2_penalty=0.5)
+        slow, fast = twins(replace(case, settings=settings))
+        train = some_triples(7)
+        false = corrupted(train, 1)
+        Trainer(slow, train, 1, np.random.default_rng(0), Cost())._step(train, false, RATE)
+        CpuTrainer(fast, train, 1, np.random.default_rng(0), Cost()).step(train.T, false.T, RATE)
+        for name, table in slow.tables.items():
+            torch.testing.assert_close(fast.tables[name], table, rtol=1e-4, atol=1e-4)
