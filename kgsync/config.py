@@ -36,6 +36,8 @@ Norm = Literal["l1", "l2", "l2sq"]
 
 _MEANING = "name", "dimension", "relation_dimension", "norm"
 """Settings of a model that fix what its vectors mean."""
+_DIVISORS = {"analogy": 4, "complex": 2}
+"""Models whose vectors fall into parts of equal length."""
 _CLOSED_FORMS = "transe", "transh"
 """Models for which the best place of a new element can be computed."""
 
@@ -326,6 +328,10 @@ def _check(settings: Settings) -> None:
         (split.validation + split.test < 1, "split: no training edges would be left"),
         (len(split.key.encode()) <= 64, "split: key must be at most 64 bytes"),
         (1 <= model.dimension <= 100_000, "model: dimension must lie between 1 and 100,000"),
+        (
+            model.dimension % _DIVISORS.get(model.name, 1) == 0,
+            f"model: {model.name} needs a dimension divisible by {_DIVISORS.get(model.name)}",
+        ),
         (model.margin > 0, "model: margin must be positive"),
         (model.l2_penalty >= 0, "model: l2_penalty must not be negative"),
         (settings.filter.min_degree >= 1, "filter: min_degree must be at least 1"),
@@ -342,6 +348,10 @@ def _check(settings: Settings) -> None:
             update.start_vectors in ("average", "random") or model.name in _CLOSED_FORMS,
             f"update: {model.name} has start_vectors 'average' and 'random' only, not "
             + repr(update.start_vectors),
+        ),
+        (
+            settings.evaluation.stability_sample != 1,
+            "evaluation: stability_sample must be 0 or at least 2",
         ),
         (update.start_negatives >= 0, "update: start_negatives must not be negative"),
         (update.jump_rounds >= 0, "update: jump_rounds must not be negative"),

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgsync.errors import UndefinedMetricError
+from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.graph.living import TripleRows, TripleSet
 from kgsync.models.base import Model
 
@@ -49,6 +49,7 @@ def triple_classification(
 
     Raises:
         UndefinedMetricError: There is no triple to choose thresholds on, or none to classify.
+        TrainingError: A score is NaN.
     """
     draw = _Tails(model, edges, random)
     held_out, _ = draw.pairs(validation)
@@ -115,6 +116,8 @@ def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
         model.score(head, relation, model.rows("entity", rows)).double().numpy()
         for rows in (tails, false)
     )
+    if np.isnan(true).any() or np.isnan(wrong).any():
+        raise TrainingError("a score is NaN: the vectors are not usable")
     return true, wrong
 
 

@@ -29,7 +29,7 @@ class MeanChange:
     sample: int
     """Elements it was estimated from; all of them if it is exact."""
     error: float
-    """Standard error of the estimate; 0 if it is exact."""
+    """Standard error of the estimate; 0 if it is exact, infinite from one element alone."""
 
 
 def model_change(
@@ -107,12 +107,12 @@ def normalized_mean_change(
     share = count * moved[chosen] / sums
     mean_share, mean_sum = share.mean(), sums.mean()
     nmc = mean_share / mean_sum
-    error = 0.0
-    if len(chosen) < count:
+    error = 0.0 if len(chosen) == count else float("inf")
+    if 1 < len(chosen) < count:
         # A ratio of two means: the delta method, with the correction for a finite population.
         spread = (share - nmc * sums).std(correction=1) / mean_sum
         left = 1 - len(chosen) / count
-        error = float(spread * (left / len(chosen)) ** 0.5) if len(chosen) > 1 else float("inf")
+        error = float(spread * (left / len(chosen)) ** 0.5)
     return MeanChange(float(nmc), count, len(chosen), error)
 
 

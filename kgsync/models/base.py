@@ -24,6 +24,8 @@ __all__ = ["Kind", "Model", "Rows", "TableSpec"]
 Kind = Literal["entity", "relation"]
 Rows: TypeAlias = dict[str, Tensor]
 
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class TableSpec:
@@ -94,10 +96,13 @@ class Model(ABC):
         return MODELS[self.settings.name]
 
     def normalize(self) -> None:
-        """Bring the rows of which only the direction counts to length one."""
+        """Bring the rows of which only the direction counts to length one, in place."""
         for name, spec in self.layout(self.settings).items():
             if spec.unit:
-                self.tables[name] = functional.normalize(self.tables[name], dim=-1)
+                table = self.tables[name]
+                # Dividing again would move rows that have that length by a bit every time.
+                off = (torch.linalg.vector_norm(table, dim=-1) - 1).abs() > _ROUNDING
+                table[off] = functional.normalize(table[off], dim=-1)
 
     @property
     def sizes(self) -> dict[Kind, int]:

@@ -117,8 +117,39 @@ class KeyedNegatives:
             open_ = open_[self._known.contains(false[:, open_])]
             if not len(open_):
                 break
+        open_ = self._search(false, side, key, open_)
+        if len(open_) and evidence.kind == "relation":
+            false[:, open_], side[open_] = evidence.triples[:, open_ % count], 2 - side[open_]
+            open_ = self._search(false, side, key, open_)
         possible = np.ones(draws * count, bool)
         possible[open_] = False
         return FalseTriples(
             false.reshape(3, draws, count), torch.from_numpy(possible.reshape(draws, count))
         )
+
+    def _search(
+        self,
+        false: TripleRows,
+        side: NDArray[np.int64],
+        key: Hashes,
+        open_: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Look through all survivors for the rare dense query; returns what is still open."""
+        if not len(open_) or not len(self._survivors):
+            return open_
+        found = np.zeros(len(open_), bool)
+        asked = np.stack([side[open_], false[1, open_], false[2 - side[open_], open_]])
+        # Triples share queries: that of an entity has as many as make it dense.
+        queries, which = np.unique(asked, axis=1, return_inverse=True)
+        which = which.reshape(-1)
+        groups = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+        for (column, relation, other), group in zip(queries.T.tolist(), groups, strict=True):
+            candidates = np.empty((3, len(self._survivors)), np.int64)
+            candidates[column], candidates[1] = self._survivors, relation
+            candidates[2 - column] = other
+            free = self._survivors[~self._known.contains(candidates)]
+            if len(free):
+                drawn = unit_interval(mix(key[open_[group]]))
+                false[column, open_[group]] = free[(drawn * len(free)).astype(np.int64)]
+                found[group] = True
+        return open_[~found]

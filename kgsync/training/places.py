@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -21,6 +22,7 @@ from kgsync.training.evidence import Evidence, KeyedNegatives
 __all__ = ["place"]
 
 _BLOCK = 256  # matrices of d x d numbers at a time
+_PARALLEL = 1e-10  # a sum over many triples rounds more than the default allows for
 
 
 def place(
@@ -103,10 +105,12 @@ def _nearest(places: _Places, owner: Tensor, owners: int) -> Tensor:
         normals, local = along[inside], owner[inside] - start
         # Σ (I - w wᵀ), singular where all triples share a relation: the pseudo-inverse.
         matrix = torch.zeros(end - start, width, width, dtype=points.dtype)
-        matrix.index_add_(0, local, -normals[:, :, None] * normals[:, None, :])
+        for at in range(0, len(local), _BLOCK):
+            w = normals[at : at + _BLOCK]
+            matrix.index_add_(0, local[at : at + _BLOCK], -w[:, :, None] * w[:, None, :])
         counts = torch.bincount(local, minlength=end - start).to(points.dtype)
         matrix += counts[:, None, None] * torch.eye(width, dtype=points.dtype)
-        inverse = torch.linalg.pinv(matrix, hermitian=True)
+        inverse = torch.linalg.pinv(matrix, rtol=_PARALLEL, hermitian=True)
         result[start:end] = (inverse @ target[start:end, :, None])[:, :, 0]
     return result
 
@@ -145,15 +149,18 @@ def _jumps(
 
     The triples of one element come one after the other; the elements go side by side.
     """
-    owner, number = torch.from_numpy(evidence.owner), torch.from_numpy(evidence.number)
+    owner = torch.from_numpy(evidence.owner)
+    ends = np.cumsum(np.bincount(evidence.number))[:-1]
+    turns = np.split(np.argsort(evidence.number, kind="stable"), ends)
     draws = settings.start_negatives or 4
     moving = torch.ones(len(vectors), dtype=torch.bool)
     for epoch in range(settings.jump_rounds):
         false = negatives.draw(evidence, draws, epoch)
         worst = [_places(model, evidence, false.triples[:, draw]) for draw in range(draws)]
         jumped = torch.zeros_like(moving)
-        for turn in range(int(number.max()) + 1):
-            at = torch.nonzero((number == turn) & moving[owner])[:, 0]
+        for turn in turns:
+            at = torch.from_numpy(turn)
+            at = at[moving[owner[at]]]
             for draw in range(draws):
                 who = owner[at]
                 way = best.where(at).gap(vectors[who])

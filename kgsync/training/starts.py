@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from kgsync.training.progress import Progress, no_progress
 
 __all__ = ["carry_over", "initialize"]
 
+_TRIPLES_AT_A_TIME = 50_000
 _KINDS: tuple[Kind, Kind] = ("relation", "entity")
 
 
@@ -92,15 +94,13 @@ def initialize(
     levels = _levels(_order(before, problem))
     for done, elements in enumerate(levels):
         for kind in _KINDS:
-            chosen = [element for element in elements if element.kind == kind]
-            if not chosen:
-                continue
-            evidence = Evidence.of(kind, chosen, problem.train)
-            if placed:
-                assert isinstance(model, Translational)  # the settings allow it for no other
-                place(model, evidence, place_negatives, settings)
-            if rates.epochs:
-                pretrain(model, evidence, train_negatives, rates, cost)
+            for chosen in _blocks([element for element in elements if element.kind == kind]):
+                evidence = Evidence.of(kind, chosen, problem.train)
+                if placed:
+                    assert isinstance(model, Translational)  # the settings allow it for no other
+                    place(model, evidence, place_negatives, settings)
+                if rates.epochs:
+                    pretrain(model, evidence, train_negatives, rates, cost)
         progress("start vectors", done + 1, len(levels))
 
 
@@ -117,6 +117,14 @@ def _levels(order: list[NewElement]) -> list[list[NewElement]]:
     """The elements with informative triples, by depth."""
     informed = sorted((e for e in order if len(e.informative)), key=lambda e: e.depth)
     return [list(level) for _, level in groupby(informed, key=lambda e: e.depth)]
+
+
+def _blocks(elements: list[NewElement]) -> list[list[NewElement]]:
+    """The elements in blocks of bounded memory; they do not depend on each other."""
+    ends = np.cumsum([len(element.informative) for element in elements])
+    numbers = (ends - 1) // _TRIPLES_AT_A_TIME
+    blocks = groupby(zip(numbers.tolist(), elements, strict=True), key=itemgetter(0))
+    return [[element for _, element in block] for _, block in blocks]
 
 
 def _new_rows(old: Ids, new: Ids, table: TermTable) -> np.ndarray:

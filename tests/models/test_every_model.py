@@ -29,6 +29,12 @@ def test_transe_is_in_the_table_with_every_norm() -> None:
     assert norms == set(get_args(Norm))
 
 
+def test_transd_is_in_the_table_with_narrow_equal_and_wide_relations() -> None:
+    chosen = [case.settings for case in CASES if case.settings.name == "transd"]
+    widths = {(s.relation_dimension or s.dimension) - s.dimension for s in chosen}
+    assert {np.sign(width) for width in widths} == {-1, 0, 1}
+
+
 def _triples(model: Model, count: int, seed: int) -> tuple[Rows, Rows, Rows]:
     sizes, generator = model.sizes, torch.Generator().manual_seed(seed)
     heads, tails = torch.randint(sizes["entity"], (2, count), generator=generator)
@@ -87,6 +93,38 @@ def test_candidates_may_be_a_part_of_the_entities(case: ModelCase) -> None:
 
 
 @every_model
+def test_candidates_with_equal_vectors_get_equal_scores(case: ModelCase) -> None:
+    model = case.random(1000, RELATIONS, dtype=torch.float32)
+    twins = torch.arange(0, 1000, 7)
+    for name in model.names("entity"):
+        model.tables[name][twins] = model.tables[name][500].clone()
+    head, relation, tail = _triples(model, 30, seed=8)
+    everyone = model.rows("entity", slice(None))
+    for scores in (
+        model.score_tails(head, relation, everyone),
+        model.score_heads(tail, relation, everyone),
+    ):
+        assert torch.equal(scores[:, twins], scores[:, 500:501].expand(-1, len(twins)))
+        assert len(torch.unique(scores)) > 1000
+
+
+@every_model
+def test_scores_of_a_query_do_not_depend_on_the_others(case: ModelCase) -> None:
+    model = case.random(ENTITIES, RELATIONS)
+    head, relation, tail = _triples(model, 9, seed=9)
+    everyone = model.rows("entity", slice(None))
+    tails = model.score_tails(head, relation, everyone)
+    heads = model.score_heads(tail, relation, everyone)
+    for i in range(9):
+        h, r, t = (
+            {name: rows[i : i + 1] for name, rows in part.items()}
+            for part in (head, relation, tail)
+        )
+        torch.testing.assert_close(model.score_tails(h, r, everyone), tails[i : i + 1])
+        torch.testing.assert_close(model.score_heads(t, r, everyone), heads[i : i + 1])
+
+
+@every_model
 def test_swapping_head_and_tail_matters_unless_the_model_is_symmetric(case: ModelCase) -> None:
     model = case.random(ENTITIES, RELATIONS)
     relation = model.rows("relation", torch.tensor([0]))
@@ -117,17 +155,36 @@ def test_penalty_is_the_formula(case: ModelCase) -> None:
     assert penalty.item() == pytest.approx(case.penalty(triples, case.settings), rel=1e-12)
 
 
+@every_model
+def test_constraint_is_the_formula(case: ModelCase) -> None:
+    model = case.random(ENTITIES, RELATIONS)
+    for name in model.names("relation"):
+        model.tables[name][0] *= 3.0  # lengths must not matter
+    relations = model.rows("relation", slice(None))
+    constraint = model.constraint(relations)
+    if case.constraint is None:
+        assert constraint is None
+        return
+    expected = case.constraint([vectors(relations, i) for i in range(RELATIONS)])
+    assert expected > 0
+    assert constraint is not None
+    assert constraint.item() == pytest.approx(expected, rel=1e-12)
+
+
 def _objective(model: Model) -> Tensor:
-    """Loss and penalty of a batch in which entities and relations repeat."""
+    """Loss, penalty and constraint of a batch in which entities and relations repeat."""
     head, relation, tail = _triples(model, 2 * PAIRS, seed=6)
     scores = model.score(head, relation, tail)
     loss = model.loss.of_batch(scores[:PAIRS], scores[PAIRS:])
-    penalty = model.penalty(head, relation, tail)
-    return loss if penalty is None else loss + penalty
+    penalties = (
+        model.penalty(head, relation, tail),
+        model.constraint(model.rows("relation", torch.arange(RELATIONS))),
+    )
+    return sum((penalty for penalty in penalties if penalty is not None), start=loss)
 
 
 @every_model
-def test_gradient_is_the_slope_of_loss_and_penalty(case: ModelCase) -> None:
+def test_gradient_is_the_slope_of_loss_penalty_and_constraint(case: ModelCase) -> None:
     model = case.random(ENTITIES, RELATIONS)
     for table in model.tables.values():
         table.requires_grad_()
@@ -152,7 +209,8 @@ def test_gradient_is_the_slope_of_loss_and_penalty(case: ModelCase) -> None:
 
 @every_model
 def test_start_vectors_fill_the_xavier_range(case: ModelCase) -> None:
-    settings = replace(case.settings, dimension=20)
+    wide = 10 * case.settings.relation_dimension
+    settings = replace(case.settings, dimension=20, relation_dimension=wide)
     chosen = model_class(settings.name)
     model = chosen.random(settings, 400, 30, torch.Generator().manual_seed(0))
     for name, spec in chosen.layout(settings).items():
@@ -161,6 +219,9 @@ def test_start_vectors_fill_the_xavier_range(case: ModelCase) -> None:
         bound = (6 / (count + spec.width)) ** 0.5
         assert table.shape == (count, spec.width)
         assert table.dtype == torch.float32
+        if spec.unit:
+            torch.testing.assert_close(table.square().sum(1), torch.ones(count))
+            continue
         assert 0.95 * bound < table.max() <= bound
         assert -bound <= table.min() < -0.95 * bound
         # A uniform variable on (-b, b) has variance b² / 3.
@@ -181,6 +242,7 @@ def test_training_defaults_are_those_of_the_paper(case: ModelCase) -> None:
     defaults = MODELS[case.settings.name]
     assert defaults.optimizer == case.optimizer
     assert defaults.learning_rate == case.learning_rate
+    assert ModelSettings(case.settings.name).dimension == case.dimension
 
 
 @every_model

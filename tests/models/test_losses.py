@@ -57,6 +57,24 @@ def test_logistic_loss_of_extreme_scores_is_finite() -> None:
     assert right.item() == 0.0
 
 
+# Two owners with two and one triples; two draws for each, of which some were not possible.
+TRUE, OWNER = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0, 0, 1])
+FALSE = torch.tensor([[0.0, -1.0, 3.0], [0.5, 9.0, 9.0]])
+POSSIBLE = torch.tensor([[True, True, False], [True, False, False]])
+
+
+def test_each_owner_has_a_margin_loss_with_the_mean_of_false_scores_in_the_hinge() -> None:
+    found = MarginLoss(1.0).by_owner(TRUE, FALSE, POSSIBLE, OWNER, 3)
+    # 1 - 1 + 0.25 and 1 + 2 - 1; the second owner has no false triple, the third no triple.
+    assert found.tolist() == pytest.approx([0.25 + 2.0, 0.0, 0.0])
+
+
+def test_each_owner_has_a_logistic_loss_averaged_over_its_own_scores() -> None:
+    found = LogisticLoss().by_owner(TRUE, FALSE, POSSIBLE, OWNER, 2)
+    terms = [log(1 + exp(x)) for x in (-1.0, 0.0, 0.5, 2.0, -1.0)]
+    assert found.tolist() == pytest.approx([sum(terms) / 5, log(1 + exp(-0.5))])
+
+
 def test_l2_penalty_is_the_weighted_sum_of_three_means() -> None:
     model = DistMult(
         ModelSettings(name="distmult", dimension=2, l2_penalty=0.5),

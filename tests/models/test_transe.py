@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from kgsync.config import ModelSettings, Norm
 from kgsync.models.transe import TransE
 
 both_norms = pytest.mark.parametrize("norm", ["l1", "l2"])
+every_norm = pytest.mark.parametrize("norm", get_args(Norm))
 
 
 def _model(norm: Norm, entities: list[list[float]], relations: list[list[float]]) -> TransE:
@@ -18,7 +20,7 @@ def _model(norm: Norm, entities: list[list[float]], relations: list[list[float]]
     return TransE(settings, {"entity": torch.tensor(entities), "relation": torch.tensor(relations)})
 
 
-@both_norms
+@every_norm
 def test_a_perfect_translation_scores_zero_and_nothing_scores_more(norm: Norm) -> None:
     model = _model(norm, [[1.0, 2.0], [4.0, 1.0], [4.5, 1.0]], [[3.0, -1.0]])
     head, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
@@ -28,7 +30,7 @@ def test_a_perfect_translation_scores_zero_and_nothing_scores_more(norm: Norm) -
     assert scores.argmax() == 1
 
 
-@both_norms
+@every_norm
 def test_a_perfect_translation_has_a_finite_gradient(norm: Norm) -> None:
     model = _model(norm, [[1.0, 2.0], [4.0, 1.0]], [[3.0, -1.0]])
     for table in model.tables.values():
@@ -38,6 +40,15 @@ def test_a_perfect_translation_has_a_finite_gradient(norm: Norm) -> None:
     for table in model.tables.values():
         assert table.grad is not None
         assert torch.isfinite(table.grad).all()
+
+
+@every_norm
+def test_the_way_back_is_the_opposite_translation(norm: Norm) -> None:
+    model = _model(norm, [[1.0, 2.0], [0.5, -1.0]], [[3.0, -1.0], [-3.0, 1.0]])
+    first, second = model.rows("entity", slice(0, 1)), model.rows("entity", slice(1, 2))
+    there, back = model.rows("relation", slice(0, 1)), model.rows("relation", slice(1, 2))
+    assert torch.equal(model.score(first, there, second), model.score(second, back, first))
+    assert not torch.equal(model.score(first, there, second), model.score(second, there, first))
 
 
 @both_norms

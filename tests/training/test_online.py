@@ -17,7 +17,7 @@ from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.online import change_epoch_numbers, refresh
 from kgsync.training.progress import TrainingRun
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, ModelCase, assert_same_vectors
 from tests.training.conftest import Draws, Epochs, Validations
 from tests.training.graphs import Triple, Version, as_triples
 
@@ -220,8 +220,7 @@ def test_the_best_validated_state_is_restored(case: ModelCase, validations: Vali
     model, run = _refreshed(case)
     assert (run.best_epoch, run.epochs, run.stopped_early) == (4, 6, False)
     assert run.validations == [(2, 0.1), (4, 0.7), (6, 0.3)]
-    for name, table in model.tables.items():
-        assert torch.equal(table, validations.states[1][name])
+    assert_same_vectors(model, validations.states[1])
     assert not torch.equal(model.tables["entity"], validations.states[2]["entity"])
 
 

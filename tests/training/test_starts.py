@@ -69,6 +69,8 @@ def test_newcomers_start_from_the_mean_over_those_that_live_in_both_versions(
         survivors = [before.index(i) for i in before if i in after]
         assert len(survivors) < len(before)  # the dead must not count
         mean = old.tables[name][survivors].mean(0)
+        if spec.unit:
+            mean = mean / mean.square().sum().sqrt()
         newcomers = [after.index(i) for i in after if i not in before]
         assert newcomers
         for row in newcomers:
@@ -83,7 +85,10 @@ def test_newcomers_start_at_random_if_asked_to(case: ModelCase) -> None:
         before, after = _ids(OLD.living, spec.kind), _ids(NEW.living, spec.kind)
         bound = (6 / (len(after) + spec.width)) ** 0.5
         newcomers = new.tables[name][[after.index(i) for i in after if i not in before]]
-        assert newcomers.abs().max() <= bound
+        if spec.unit:
+            torch.testing.assert_close(newcomers.square().sum(1), torch.ones(len(newcomers)))
+        else:
+            assert newcomers.abs().max() <= bound
         assert len(set(newcomers.sum(1).tolist())) == len(newcomers)
 
 

@@ -73,6 +73,7 @@ def run_batches(
     first: Any,
     stride: Any,
     rate: Any,
+    at_once: Any,
     seed: Any,
     scratch: Any,
 ) -> Any:
@@ -91,6 +92,7 @@ def run_batches(
         first: First batch to take.
         stride: Step from batch to batch.
         rate: Learning rate.
+        at_once: The rate again, as a single, to take the step of each pair at once; or zero.
         seed: Key of the draws.
         scratch: Memory of this thread.
 
@@ -103,12 +105,13 @@ def run_batches(
         pairs = _false_triples(triples, order, given, known, begin, end, seed, scratch)
         if pairs == 0:
             continue
-        loss, entities, relations = _gradients(
-            choices, tables, triples, order, begin, end, pairs, scratch
+        loss, entities, relations, steps = _gradients(
+            choices, tables, moving, triples, order, begin, end, pairs, at_once, scratch
         )
         if choices.code == TRANSH:
             loss += _add_constraint(tables, relations, scratch)
         moved += _apply(choices, tables, squares, moving, rate, entities, relations, scratch)
+        moved += steps
         total += loss
         scored += 2 * pairs
     return total, scored, moved
@@ -138,15 +141,20 @@ def _false_triples(
 def _gradients(
     choices: Any,
     tables: Any,
+    moving: Any,
     triples: Any,
     order: Any,
     begin: Any,
     end: Any,
     pairs: Any,
+    at_once: Any,
     scratch: Any,
 ) -> Any:
-    """Sum the gradients of a batch; returns its loss and how many rows are touched."""
-    loss, entities, relations = 0.0, 0, 0
+    """Sum the gradients of a batch, or take the step of every pair at once.
+
+    Returns the loss, how many entities and relations have sums, and how many rows have moved.
+    """
+    loss, entities, relations, steps = 0.0, 0, 0, 0
     share = np.float32(0.5 / pairs)
     sums, work = scratch.sums, scratch.work
     for position in range(begin, end):
@@ -171,7 +179,11 @@ def _gradients(
             _, relations = _relation_slot(r, relations, scratch)
         if cost == 0:
             continue
-        if corrupted:
+        if corrupted and at_once and _all_move(moving, pair):
+            up, down = -at_once * up, -at_once * down
+            add_pair_gradient(choices, tables, pair, up, down, tables, pair, work)
+            steps += 4
+        elif corrupted:
             slots, entities, relations = _pair_slots(pair, entities, relations, scratch)
             add_pair_gradient(choices, tables, pair, up, down, sums, slots, work)
         else:
@@ -185,7 +197,18 @@ def _gradients(
         loss += _add_penalty(tables.entity, rows, uses, weight, sums.entity)
         rows, uses = scratch.relation_rows[:relations], scratch.relation_uses
         loss += _add_penalty(tables.relation, rows, uses, weight, sums.relation)
-    return loss, entities, relations
+    return loss, entities, relations, steps
+
+
+@njit(cache=True, error_model="numpy")
+def _all_move(moving: Any, pair: Any) -> Any:
+    entities, relations = moving
+    return (
+        entities[pair.kept]
+        and entities[pair.true]
+        and entities[pair.false]
+        and relations[pair.relation]
+    )
 
 
 @njit(cache=True, error_model="numpy")

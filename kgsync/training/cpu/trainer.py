@@ -33,6 +33,8 @@ class CpuTrainer:
         random: np.random.Generator,
         cost: Cost,
         threads: int = 1,
+        *,
+        at_once: bool = False,
     ) -> None:
         """Prepare for training.
 
@@ -43,7 +45,9 @@ class CpuTrainer:
             random: Source of randomness.
             cost: Counters to increase.
             threads: Threads that take batches in turn, without locks.
+            at_once: Take the step of every pair at once instead of once a batch; for SGD only.
         """
+        self._at_once = at_once
         self._choices, self._tables = choices_of(model), tables_of(model)
         squares = {name: torch.zeros_like(t) for name, t in model.tables.items()}
         self._squares = tables_of(model, squares) if self._choices.adagrad else self._tables
@@ -77,6 +81,7 @@ class CpuTrainer:
                 _NONE,
                 self._bounds,
                 learning_rate,
+                self._at_once,
                 seed,
                 self._scratch[number],
                 number,
@@ -120,9 +125,9 @@ class CpuTrainer:
         true, false = (np.ascontiguousarray(rows, np.int32) for rows in (true, false))
         bounds, order = np.array([0, len(true)]), np.arange(len(true), dtype=np.int32)
         scratch = scratch_for(self._tables, len(true))
-        return self._noted(
-            [self._run(true, order, false, bounds, learning_rate, np.uint64(0), scratch, 0, 1)]
-        )
+        seed = np.uint64(0)
+        run = self._run(true, order, false, bounds, learning_rate, False, seed, scratch, 0, 1)
+        return self._noted([run])
 
     def _run(
         self,
@@ -131,6 +136,7 @@ class CpuTrainer:
         given: Any,
         bounds: Any,
         rate: float,
+        at_once: bool,
         seed: Any,
         scratch: Scratch,
         first: int,
@@ -149,6 +155,7 @@ class CpuTrainer:
             first,
             stride,
             rate,
+            np.float32(rate if at_once else 0.0),
             seed,
             scratch,
         )
