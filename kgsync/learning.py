@@ -15,6 +15,7 @@ from kgsync.listener import Phases
 from kgsync.models.base import Model
 from kgsync.reading import Reading
 from kgsync.training.adoption import adopt_vectors
+from kgsync.training.backends import warm_up
 from kgsync.training.offline import train_offline
 from kgsync.training.online import refresh
 from kgsync.training.problem import Problem
@@ -40,6 +41,9 @@ def learn(
         phases: Times what is done.
         cost: Counters to increase.
     """
+    if current is None or reading.change:
+        with phases("compile"):
+            warm_up(problem.settings)
     if current is None:
         with phases("train"):
             model, run = train_offline(problem, cost, phases.listener.progress)

@@ -58,18 +58,26 @@ class StepReport:
     warnings: tuple[str, ...] = ()
 
     @property
+    def scores_per_second(self) -> float | None:
+        """Triples scored in a second of training or updating, validations included."""
+        spent = sum(self.seconds.get(name, 0.0) for name in ("train", "start vectors", "update"))
+        return self.cost.score_evaluations / spent if spent else None
+
+    @property
     def changed(self) -> bool:
         """Whether a version was committed."""
         return self.action != "nothing new"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {**asdict(self), "changed": self.changed}
+        derived = {"changed": self.changed, "scores_per_second": self.scores_per_second}
+        return {**asdict(self), **derived}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StepReport:
         """A report from what `to_json` gave."""
-        data = {key: value for key, value in data.items() if key != "changed"}
+        derived = "changed", "scores_per_second"
+        data = {key: value for key, value in data.items() if key not in derived}
         if data["change"] is not None:
             data["change"] = ChangeCounts.from_json(data["change"])
         cost, warnings = Cost(**data["cost"]), tuple(data["warnings"])
@@ -105,6 +113,9 @@ class StepReport:
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")
+        if self.cost.score_evaluations and self.scores_per_second:
+            million = self.scores_per_second / 1e6
+            lines.append(f"{million:.2f} M scores a second, peak {self.peak_memory_mb:,.0f} MB")
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.behind:
             lines.append(f"{self.behind} version(s) still to do")

@@ -23,6 +23,7 @@ from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model
 from kgsync.reading import Earlier, Reading, read_version, versions_of
 from kgsync.seeds import Seeds
+from kgsync.training.backends import warm_up
 from kgsync.training.offline import train_offline
 from kgsync.training.online import refresh
 from kgsync.training.problem import Problem
@@ -69,6 +70,8 @@ def backtest(
     for plan in plans:
         folder.begin(plan.model.name, _recipe(plan, first))
     use_threads(settings.run.threads)
+    for plan in plans:
+        warm_up(plan)
     listener = listener or SilentListener()
     contests = [_Contest(plan, methods, folder, listener) for plan in plans]
     earlier = Earlier.committed(None, settings)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import torch
 
-from kgsync.config import RunSettings
+from kgsync.config import RunSettings, Settings
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
+from kgsync.models import model_class
 from kgsync.models.base import Model
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
 from kgsync.training.threads import usable_cpus
 
-__all__ = ["EpochTrainer", "trainer_for", "uses_kernels"]
+__all__ = ["EpochTrainer", "trainer_for", "uses_kernels", "warm_up"]
 
 
 class EpochTrainer(Protocol):
@@ -38,6 +40,22 @@ def uses_kernels(run: RunSettings) -> bool:
     return run.backend == "cpu" or (run.backend == "auto" and run.device == "cpu")
 
 
+def warm_up(settings: Settings) -> None:
+    """Load the kernels, or compile them where that was never done: so no phase has to wait for it.
+
+    Compiled once, they are kept beside the package or in the user's cache.
+    """
+    if not uses_kernels(settings.run):
+        return
+    from kgsync.training.cpu.trainer import CpuTrainer
+
+    model = model_class(settings.model.name).random(settings.model, 3, 1, torch.Generator())
+    triples = np.array([[0, 1], [0, 0], [1, 2]])
+    CpuTrainer(model, triples, 1, np.random.default_rng(0), Cost()).general_epoch(0.0)
+    rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
+    model.score_tails(rows, relation, model.rows("entity", slice(None)))
+
+
 def trainer_for(
     model: Model, problem: Problem, random: np.random.Generator, cost: Cost
 ) -> EpochTrainer:
@@ -47,7 +65,9 @@ def trainer_for(
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
-        return CpuTrainer(model, problem.train, batches, random, cost, threads)
+        # Steps pair by pair are faster, and for SGD they differ little from those of batches.
+        at_once = model.info.optimizer == "sgd"
+        return CpuTrainer(model, problem.train, batches, random, cost, threads, at_once=at_once)
     from kgsync.training.epochs import Trainer
 
     return Trainer(model, problem.train, batches, random, cost)
