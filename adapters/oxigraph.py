@@ -18,6 +18,8 @@ from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
 
 __all__ = ["OxigraphStore"]
 
+_BULK_BYTES = 1 << 20
+
 
 class OxigraphStore:
     """Reads and writes one embedded store; see `kgsync.graph.port` for the contract."""
@@ -125,10 +127,16 @@ class OxigraphStore:
             return int(next(iter(_solutions(store, query)))[0].value)
 
     def insert(self, graph: str, ntriples: str) -> None:
-        """Add N-Triples to a named graph."""
+        """Add N-Triples to a named graph, also with IRIs that are not valid.
+
+        A large text goes through the bulk loader, which takes a fraction of the time; if that
+        fails, a part of the text may be in the graph.
+        """
+        data = ntriples.encode()
         with self._errors() as store:
+            load = store.bulk_load if len(data) >= _BULK_BYTES else store.load
             node = ox.NamedNode(graph)
-            store.load(ntriples.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=node)
+            load(data, format=ox.RdfFormat.N_TRIPLES, to_graph=node, lenient=True)
             store.flush()
 
     def update(self, text: str) -> None:

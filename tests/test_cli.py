@@ -127,7 +127,7 @@ def test_a_user_error_is_one_sentence_and_an_exit_code(
     [
         ("[model]\nnmae = 'transe'", "did you mean 'name'"),
         ("[modle]\nname = 'transe'", "did you mean 'model'"),
-        ("[model]\nname = 'transx'", "known models: distmult, transe"),
+        ("[model]\nname = 'transx'", "known models: analogy, complex, distmult"),
         ("[model]\ndimension = 'ten'", "must be of type int"),
         ("[model]\nnorm = 'l3'", "one of l1, l2"),
         ("[split]\ntest = 1.5", "no training edges"),

@@ -64,3 +64,26 @@ def test_several_threads_may_read_at_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: scanned(store, TripleSource(OLD)), range(8)))
     assert [len(set(answer)) for answer in answers] == [2_000] * 8
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_a_text_of_any_size_is_inserted_whole(tmp_path: Path, size: int) -> None:
+    store = open_store(tmp_path, create=True)
+    lines = ntriples(
+        (f"{EX}subject/{n}", f"{EX}predicate", f"{EX}{n * 7 % size}") for n in range(size)
+    )
+    store.insert(OLD, ntriples(edges("a p b")))
+    for _ in range(2):
+        store.insert(OLD, lines)
+        assert store.count(TripleSource(OLD)) == size + 1
+    with pytest.raises(PermanentStoreError):
+        store.insert(NEW, lines + "oops\n")
+    assert store.graphs() == [OLD]
+    store.close()
+
+
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_iris_that_are_not_valid_are_inserted_as_they_are(size: int) -> None:
+    store = open_store(ox.Store())
+    store.insert(OLD, f"<{EX}a> <{EX}p> <{EX}a b> .\n" * size)
+    assert scanned(store, TripleSource(OLD)) == [(f"<{EX}a>", f"<{EX}p>", f"<{EX}a b>")]

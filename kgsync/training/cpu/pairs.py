@@ -36,7 +36,8 @@ def score_pair(choices: Any, tables: Any, pair: Any, work: Any) -> Any:
     kept, r = tables.entity[pair.kept], tables.relation[pair.relation]
     a, b = tables.entity[pair.true], tables.entity[pair.false]
     if code == TRANSE:
-        return _score_transe(choices.norm, kept, r, a, b, pair.on_tail, work)
+        turn = np.float32(1 if pair.on_tail else -1)
+        return _score_transe(choices.norm, kept, r, a, b, turn)
     if code in (DISTMULT, ANALOGY, RESCAL):
         query = work[0, : len(kept)]
         _query(choices, kept, r, pair.on_tail, query)
@@ -55,7 +56,15 @@ def add_pair_gradient(
     to_a, to_b = sums.entity[at.true], sums.entity[at.false]
     kept, r = tables.entity[pair.kept], tables.relation[pair.relation]
     if code == TRANSE:
-        _add_transe(choices.norm, pair.on_tail, up, down, to_kept, to_r, to_a, to_b, work)
+        turn = np.float32(1 if pair.on_tail else -1)
+        right, wrong = work[0, : len(kept)], work[1, : len(kept)]
+        _slope_transe(choices.norm, kept, r, tables.entity[pair.true], turn, up, right)
+        _slope_transe(choices.norm, kept, r, tables.entity[pair.false], turn, down, wrong)
+        add(to_a, -1, right)
+        add(to_b, -1, wrong)
+        add(right, 1, wrong)
+        add(to_kept, 1, right)
+        add(to_r, turn, right)
     elif code in (DISTMULT, ANALOGY, RESCAL):
         query, mixed = work[0, : len(kept)], work[1, : len(kept)]
         add(to_a, up, query)
@@ -89,71 +98,48 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 # -- TransE ------------------------------------------------------------------------------------
+# Loops with one output each: with more, the compiler gives up proving that they do not overlap.
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def _score_transe(norm: Any, kept: Any, r: Any, a: Any, b: Any, on_tail: Any, work: Any) -> Any:
-    """work[0] and work[1] are the gaps h + r - t of both, with the sign turned for heads."""
-    true, false = work[0, : len(kept)], work[1, : len(kept)]
-    turn = np.float32(1 if on_tail else -1)
+def _score_transe(norm: Any, kept: Any, r: Any, a: Any, b: Any, turn: Any) -> Any:
+    right: Any = np.float32(0)
+    wrong: Any = np.float32(0)
+    if norm == L1:
+        for i in range(len(kept)):
+            base = kept[i] + turn * r[i]
+            right += abs(base - a[i])
+            wrong += abs(base - b[i])
+        return -right, -wrong
     for i in range(len(kept)):
         base = kept[i] + turn * r[i]
-        true[i] = base - a[i]
-        false[i] = base - b[i]
-    return -_length(norm, true), -_length(norm, false)
+        right += (base - a[i]) * (base - a[i])
+        wrong += (base - b[i]) * (base - b[i])
+    if norm == L2SQ:
+        return -right, -wrong
+    return -np.float32(sqrt(right)), -np.float32(sqrt(wrong))
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def _length(norm: Any, gap: Any) -> Any:
-    total = np.float32(0)
-    if norm == L1:
-        for i in range(len(gap)):
-            total += abs(gap[i])
-        return total
-    for i in range(len(gap)):
-        total += gap[i] * gap[i]
-    return total if norm == L2SQ else sqrt(total)
-
-
-@njit(cache=True, fastmath=FAST, error_model="numpy")
-def _add_transe(
-    norm: Any,
-    on_tail: Any,
-    up: Any,
-    down: Any,
-    to_kept: Any,
-    to_r: Any,
-    to_a: Any,
-    to_b: Any,
-    work: Any,
+def _slope_transe(
+    norm: Any, kept: Any, r: Any, other: Any, turn: Any, weight: Any, out: Any
 ) -> None:
-    width = len(to_kept)
-    true, false = work[0, :width], work[1, :width]
-    _slope(norm, true, up)
-    _slope(norm, false, down)
-    add(to_a, -1, true)
-    add(to_b, -1, false)
-    for i in range(width):
-        true[i] += false[i]
-    add(to_kept, 1, true)
-    add(to_r, 1 if on_tail else -1, true)
-
-
-@njit(cache=True, fastmath=FAST, error_model="numpy")
-def _slope(norm: Any, gap: Any, weight: Any) -> None:
-    """Gap becomes weight · ∂(-‖gap‖)/∂gap."""
+    """out = weight · ∂f/∂kept."""
     if norm == L1:
         zero = np.float32(0)
-        for i in range(len(gap)):
-            g = gap[i]
-            gap[i] = -weight if g > 0 else (weight if g < 0 else zero)
+        for i in range(len(out)):
+            gap = kept[i] + turn * r[i] - other[i]
+            out[i] = -weight if gap > 0 else (weight if gap < 0 else zero)
         return
+    squares: Any = np.float32(0)
+    for i in range(len(out)):
+        out[i] = kept[i] + turn * r[i] - other[i]
+        squares += out[i] * out[i]
     scale = np.float32(-2 * weight)
     if norm == L2:
-        length = _length(L2, gap)
-        scale = np.float32(-weight / length if length > 0 else 0.0)
-    for i in range(len(gap)):
-        gap[i] *= scale
+        scale = np.float32(-weight / sqrt(squares) if squares > 0 else 0.0)
+    for i in range(len(out)):
+        out[i] *= scale
 
 
 # -- semantic matching: f = query · other, with a query made of the kept entity and the relation ---

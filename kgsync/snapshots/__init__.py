@@ -1,0 +1,1 @@
+"""Building named-graph versions from raw data sets, and loading them with their metadata."""

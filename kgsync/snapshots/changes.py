@@ -1,0 +1,124 @@
+"""A history as files: a base, then what each version added and removed, in N-Triples.
+
+    base.nt.gz
+    changes/0001.added.nt.gz, changes/0001.removed.nt.gz, ...
+    versions.tsv            columns `idx`, `label` and `date`
+
+Files may be gzipped or not. Either file of a change may be missing, and so may `versions.tsv`;
+without a column `date` the first date in the label counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kgsync.errors import ConfigError
+from kgsync.snapshots.files import find_file
+from kgsync.snapshots.statements import Statements, read_lines
+from kgsync.snapshots.version import PIECE_ROWS, BuiltVersion, joined
+
+__all__ = ["ChangeFiles", "StatedVersion"]
+
+_CHANGE = re.compile(r"(\d+)\.(added|removed)\.nt(\.gz)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True, eq=False)
+class StatedVersion(BuiltVersion):
+    """A version with all its statements: edges, literals, and IRIs that are not valid."""
+
+    lines: Any = None
+    """An Arrow array of N-Triples statements."""
+
+    @property
+    def triples(self) -> int:
+        """How many statements the version has."""
+        return len(self.lines)
+
+    def ntriples(self) -> Iterator[str]:
+        """The statements in pieces."""
+        for start in range(0, len(self.lines), PIECE_ROWS):
+            lines = self.lines[start : start + PIECE_ROWS]
+            yield joined(pc.binary_join_element_wise(lines, "\n", ""))
+
+
+@dataclass(frozen=True)
+class ChangeFiles:
+    """The files of a history; finding them reads none of them."""
+
+    base: Path
+    changes: tuple[dict[str, Path], ...]
+    """For each version after the base the paths of `added` and `removed`."""
+    described: dict[int, dict[str, str]]
+    """Rows of `versions.tsv` by number."""
+
+    @classmethod
+    def find(cls, folder: Path) -> ChangeFiles:
+        """The files in a folder.
+
+        Raises:
+            ConfigError: The base is missing, or a change between two others.
+        """
+        found: dict[int, dict[str, Path]] = {}
+        for path in sorted((folder / "changes").glob("*")):
+            match = _CHANGE.fullmatch(path.name)
+            if match:
+                found.setdefault(int(match[1]), {})[match[2]] = path
+        missing = sorted(set(range(1, max(found, default=0) + 1)) - set(found))
+        if missing:
+            raise ConfigError(f"change {missing[0]:04} is missing in {folder / 'changes'}")
+        changes = tuple(found[number] for number in sorted(found) if number)
+        return cls(find_file(folder, "base.nt"), changes, _described(folder / "versions.tsv"))
+
+    def __len__(self) -> int:
+        return 1 + len(self.changes)
+
+    def versions(self) -> Iterator[StatedVersion]:
+        """Every version, complete.
+
+        Raises:
+            ConfigError: A file is malformed.
+        """
+        statements = Statements()
+        statements.add(read_lines(self.base))
+        yield self._version(0, statements, 0)
+        for number, change in enumerate(self.changes, 1):
+            idle = 0
+            if "removed" in change:
+                idle += statements.remove(read_lines(change["removed"]))
+            if "added" in change:
+                idle += statements.add(read_lines(change["added"]))
+            yield self._version(number, statements, idle)
+
+    def _version(self, number: int, statements: Statements, idle: int) -> StatedVersion:
+        row = self.described.get(number, {})
+        label = row.get("label") or f"version {number}"
+        date = _DATE.search(row.get("date") or label)
+        return StatedVersion(
+            name=str(number),
+            title=label,
+            edges=statements.edges(),
+            terms=statements.terms,
+            issued=date[0] if date else None,
+            lines=statements.lines(),
+            without_effect=idle,
+        )
+
+
+def _described(path: Path) -> dict[int, dict[str, str]]:
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        try:
+            return {int(row["idx"]): row for row in rows}
+        except (KeyError, TypeError, ValueError):
+            where = f"{path}, line {rows.line_num}"
+            raise ConfigError(f"{where}: a column `idx` with a whole number is expected") from None

@@ -1,0 +1,66 @@
+"""Finding and opening input files, gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from kgsync.errors import ConfigError
+
+__all__ = ["check_file", "find_file", "first_fields", "open_bytes"]
+
+
+def check_file(path: Path) -> None:
+    """Make sure that a file is there.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}")
+
+
+def find_file(folder: Path, name: str) -> Path:
+    """A file of a folder, which may be gzipped.
+
+    Raises:
+        ConfigError: It is not there.
+    """
+    for candidate in (folder / name, folder / f"{name}.gz"):
+        if candidate.is_file():
+            return candidate
+    raise ConfigError(f"there is no file {name} or {name}.gz in {folder}")
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """A file's bytes, unzipped.
+
+    Raises:
+        ConfigError: The file is missing or damaged.
+    """
+    check_file(path)
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as opened:
+            yield cast("IO[bytes]", opened)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+
+
+def first_fields(path: Path) -> tuple[list[str], str]:
+    """The fields of the first row, and what delimits them: a tab if there is one, else a space.
+
+    Raises:
+        ConfigError: The file is missing, empty or damaged.
+    """
+    with open_bytes(path) as lines:
+        first = next((line for line in lines if line.strip()), b"")
+    if not first:
+        raise ConfigError(f"{path} is empty")
+    text = first.decode("utf-8", "replace").rstrip("\r\n")
+    delimiter = "\t" if "\t" in text else " "
+    return text.split(delimiter), delimiter
