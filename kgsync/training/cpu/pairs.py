@@ -124,7 +124,7 @@ def _score_transe(norm: Any, kept: Any, r: Any, a: Any, b: Any, turn: Any) -> An
 def _slope_transe(
     norm: Any, kept: Any, r: Any, other: Any, turn: Any, weight: Any, out: Any
 ) -> None:
-    """out = weight · ∂f/∂kept."""
+    """Write weight · ∂f/∂kept into `out`."""
     if norm == L1:
         zero = np.float32(0)
         for i in range(len(out)):
