@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import torch
 from numba import njit
 from torch import Tensor
 
@@ -16,10 +18,20 @@ _BLOCK = 512  # rows at a time: their sums stay in the first-level cache
 def distances_to_all(points: Tensor, others: Tensor, *, squared: bool) -> Tensor:
     """Sums of absolute, or of squared, differences: (points x others), both on the CPU.
 
-    Every sum is taken in the order of the coordinates, so equal rows are equally far.
+    Every sum is taken in the order of the coordinates, so equal rows are equally far. As many
+    threads compute as torch may use.
     """
     out = points.new_empty(len(points), len(others))
-    _fill(points.numpy(), np.ascontiguousarray(others.numpy().T), squared, out.numpy())
+    columns, threads = np.ascontiguousarray(others.numpy().T), torch.get_num_threads()
+    parts = zip(points.tensor_split(threads), out.tensor_split(threads), strict=True)
+    jobs = [(part.numpy(), columns, squared, sums.numpy()) for part, sums in parts if len(part)]
+    if len(jobs) < 2:
+        for job in jobs:
+            _fill(*job)
+        return out
+    with ThreadPoolExecutor(threads) as pool:
+        for running in [pool.submit(_fill, *job) for job in jobs]:
+            running.result()
     return out
 
 
