@@ -121,7 +121,11 @@ class TrainingSettings:
 
     epochs: int = 1000
     batches: int = 100
-    """Batches an epoch."""
+    """Batches an epoch. The CPU kernels step pair by pair with SGD: there they only bound how often
+    TransH's constraint is applied, and how the work is shared out to threads."""
+    steps: Literal["batch", "pair"] = "batch"
+    """When vectors move: once a batch, as in the paper, or after every pair of a true and a false
+    triple, which is faster; only for TransE, and not with torch."""
     learning_rate: float | None = None
     """Model default: 0.001 (translational), 0.1 (semantic matching)."""
     validate_every: int = 10
@@ -197,10 +201,7 @@ class RunSettings:
     threads: int = 1
     """CPU threads; 0 takes all. With 1 the same input and seed give the same vectors."""
     backend: Literal["auto", "cpu", "torch"] = "auto"
-    """How epochs are computed: by compiled kernels on the CPU, or by torch; auto takes the first
-    unless `device` names another one."""
-    device: str = "cpu"
-    """Where torch computes, as torch names it: "cpu", "cuda", "cuda:1", "mps"."""
+    """What computes the epochs: compiled kernels on the CPU (auto takes them), or torch."""
 
 
 @dataclass(frozen=True)
@@ -337,6 +338,11 @@ def _check(settings: Settings) -> None:
         (settings.filter.min_degree >= 1, "filter: min_degree must be at least 1"),
         (settings.training.epochs >= 0, "training: epochs must not be negative"),
         (settings.training.batches >= 1, "training: batches must be at least 1"),
+        (
+            settings.training.steps == "batch"
+            or (model.name == "transe" and settings.run.backend != "torch"),
+            "training: steps = 'pair' is for transe only, and not for backend = 'torch'",
+        ),
         (settings.training.validate_every >= 0, "training: validate_every must not be negative"),
         (settings.training.patience >= 1, "training: patience must be at least 1"),
         (

@@ -9,10 +9,7 @@ from kgsync.committed import CommittedVersion
 from kgsync.draft import Trained
 from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.evaluation.stability import model_change
-from kgsync.graph.living import Living
 from kgsync.listener import Phases
-from kgsync.models.base import Model
 from kgsync.reading import Reading
 from kgsync.training.adoption import adopt_vectors
 from kgsync.training.backends import warm_up
@@ -64,7 +61,8 @@ def learn(
     with phases("evaluate"):
         about = _about(run, problem.test(model))
         about["quality_before"] = _plain(quality_before)
-        about["stability"] = _stability(old, before, model, problem)
+        moved = problem.stability(old, before, model)
+        about["stability"] = {kind: asdict(nmc) if nmc else None for kind, nmc in moved.items()}
     return Trained("updated", model, about)
 
 
@@ -88,17 +86,3 @@ def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
 
 def _plain(quality: LinkPrediction | None) -> dict[str, Any] | None:
     return quality.to_json() if quality else None
-
-
-def _stability(old: Model, before: Living, model: Model, problem: Problem) -> dict[str, Any]:
-    options, random = problem.settings.evaluation, problem.seeds.numpy("stability")
-    changes = model_change(
-        old,
-        before,
-        model,
-        problem.living,
-        random,
-        sample=options.stability_sample,
-        memory_mb=options.memory_mb,
-    )
-    return {kind: asdict(change) if change else None for kind, change in changes.items()}

@@ -40,7 +40,7 @@ class StepReport:
     adopted: dict[str, int] = field(default_factory=dict)
     """After adoption: vectors adopted, elements without one, vectors unused."""
     quality_before: Quality | None = None
-    """With survivors' old vectors and new elements' start vectors."""
+    """With survivors' old vectors and new elements as they were before any training."""
     quality: Quality | None = None
     stability: dict[str, dict[str, float] | None] | None = None
     """How far the vectors of "entity" and "relation" moved: nmc, shared, sample, error."""

@@ -5,9 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
+
+_ROOT = Path(__file__).parents[1]
+
+
+def _kernels_digest() -> str:
+    """A name for the kernels as they are: numba would not notice an edit of what they call."""
+    paths = [*(_ROOT / "kgsync/training/cpu").glob("*.py"), _ROOT / "kgsync/models/distances.py"]
+    return sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()[:16]
+
+
+# Tests, and the processes they start, never use kernels that were compiled from another text.
+os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / f"kgsync-kernels-{_kernels_digest()}")
 
 
 @pytest.fixture(scope="session")

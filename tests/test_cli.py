@@ -97,6 +97,13 @@ def test_init_from_adopts_vectors(tmp_path: Path) -> None:
     assert near[0]["iri"] == iri("e4")
 
 
+def test_init_takes_the_dimension_of_the_model(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1"])
+    done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--model", "rescal")
+    assert done.returncode == 0, done.stderr
+    assert load_settings(tmp_path / "kgsync.toml").model.dimension == 50
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -48,14 +48,16 @@ class Stage:
 def stages(settings: Settings, last: int) -> Iterator[Stage]:
     """The versions 0 to `last` of the store that the settings name."""
     use_threads(settings.run.threads)
-    assert settings.source.store is not None
+    path = settings.source.store
+    assert path is not None
     earlier = Earlier.committed(None, settings)
-    with opened(settings.source.store) as store:
+    with opened(path) as store:
         versions = versions_of(store, settings).versions[: last + 1]
-        for number, version in enumerate(versions):
+    for number, version in enumerate(versions):
+        with opened(path) as store:
             reading = read_version(store, (version,), earlier, settings)
-            earlier = Earlier.read(reading, settings)
-            yield Stage(number, reading)
+        earlier = Earlier.read(reading, settings)
+        yield Stage(number, reading)
 
 
 def first_model(stage: Stage, settings: Settings, out: Path) -> Model:
@@ -87,7 +89,6 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("config", type=load_settings, help="a kgsync.toml")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--last", type=int, default=19, help="last version")
     return parser
 
 

@@ -28,7 +28,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     """Carry one model through the history in every way, and draw what becomes of it."""
-    given = options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--last", type=int, default=19, help="last version")
+    given = parser.parse_args()
     rows = []
     history = stages(given.config, given.last)
     stage = next(history)

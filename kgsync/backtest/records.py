@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +17,12 @@ import pyarrow.parquet as pq
 import safetensors.torch
 from torch import Tensor
 
-from kgsync.errors import ConfigError, StateCorruptedError
+from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
 
 Method = Literal["train", "update", "recalculate", "leave"]
+_FORMAT = 1
 METHODS: tuple[Method, ...] = ("update", "recalculate", "leave")
 """What a backtest compares; they share the first version, which is trained from scratch."""
 
@@ -87,14 +91,35 @@ class RecordFolder:
             ConfigError: The folder holds something else.
         """
         self.path = path
-        marker = path / "backtest.json"
+        marker, text = path / "backtest.json", json.dumps({"format": _FORMAT})
         if not marker.exists():
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            unfinished = {marker.name + ".part"}
+            if path.exists() and (
+                not path.is_dir() or {p.name for p in path.iterdir()} - unfinished
+            ):
                 raise ConfigError(
                     f"{path} holds something else; name a new folder for the backtest"
                 )
             path.mkdir(parents=True, exist_ok=True)
-            _write(marker, json.dumps({"format": 1}).encode())
+            _write(marker, text.encode())
+        elif marker.read_text(encoding="utf-8") != text:
+            raise ConfigError(f"{path} is of another version of kgsync; name another folder")
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes out while this one works in the folder.
+
+        Raises:
+            StateLockedError: Another process has it.
+        """
+        with (self.path / "backtest.json").open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StateLockedError(
+                    f"another process is working in {self.path}; wait for it to finish"
+                ) from None
+            yield
 
     def begin(self, model: str, recipe: dict[str, Any]) -> None:
         """Make sure that all results of a model come from the same recipe.
@@ -154,8 +179,8 @@ class RecordFolder:
         records = self.records()
         rows = [{k: v for k, v in asdict(record).items() if k != "moments"} for record in records]
         table = pa.Table.from_pylist(rows)
-        pq.write_table(table, self.path / "results.parquet")
-        pa.csv.write_csv(table, self.path / "results.csv")
+        _write_table(self.path / "results.parquet", pq.write_table, table)
+        _write_table(self.path / "results.csv", pa.csv.write_csv, table)
         _write(self.path / "results.json", json.dumps(rows, indent=1).encode())
         moments = [
             {"model": r.model, "method": r.method, "version": r.version, **asdict(moment)}
@@ -163,10 +188,16 @@ class RecordFolder:
             for moment in r.moments
         ]
         if moments:
-            pa.csv.write_csv(pa.Table.from_pylist(moments), self.path / "training.csv")
+            table = pa.Table.from_pylist(moments)
+            _write_table(self.path / "training.csv", pa.csv.write_csv, table)
 
     def _file(self, model: str, method: Method, version: int, ending: str) -> Path:
         return self.path / model / f"{version:04d}-{method}.{ending}"
+
+
+def _others(folder: Path, name: str) -> list[Path]:
+    """What is in a folder besides one file."""
+    return [path for path in folder.iterdir() if path.name != name]
 
 
 def _read(path: Path) -> Record:
@@ -174,6 +205,12 @@ def _read(path: Path) -> Record:
         return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:
         raise StateCorruptedError(f"cannot read {path}: {error}; remove it") from None
+
+
+def _write_table(path: Path, write: Callable[[Any, Any], None], table: Any) -> None:
+    sink = pa.BufferOutputStream()
+    write(table, sink)
+    _write(path, sink.getvalue().to_pybytes())
 
 
 def _write(path: Path, data: bytes) -> None:

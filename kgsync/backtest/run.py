@@ -14,7 +14,7 @@ from kgsync.errors import ConfigError, UndefinedMetricError
 from kgsync.evaluation.classification import triple_classification
 from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import HITS, LinkPrediction
-from kgsync.evaluation.stability import MeanChange, model_change
+from kgsync.evaluation.stability import MeanChange
 from kgsync.graph.living import Living
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import GraphVersion
@@ -61,27 +61,31 @@ def backtest(
 
     Raises:
         ConfigError: There is no history, or a name or number is wrong.
+        StateLockedError: Another process is working in the folder.
     """
+    for method in methods:
+        if method not in METHODS:
+            raise ConfigError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
     chosen = [_model_settings(settings.model, name) for name in models or (settings.model.name,)]
     plans = [replace(settings, model=model) for model in chosen]
     with opened(store) as open_:
         history = _history(versions_of(open_, settings).versions, first, last)
-    folder = RecordFolder(out)
-    for plan in plans:
-        folder.begin(plan.model.name, _recipe(plan, first))
     use_threads(settings.run.threads)
-    for plan in plans:
-        warm_up(plan)
-    listener = listener or SilentListener()
-    contests = [_Contest(plan, methods, folder, listener) for plan in plans]
-    earlier = Earlier.committed(None, settings)
-    for number, version in enumerate(history):
-        with opened(store) as open_:
-            reading = read_version(open_, (version,), earlier, settings)
-        earlier = Earlier.read(reading, settings)
-        for contest in contests:
-            contest.take(number, reading)
-        folder.export()
+    folder = RecordFolder(out)
+    with folder.lock():
+        for plan in plans:
+            folder.begin(plan.model.name, _recipe(plan, first))
+            warm_up(plan)
+        listener = listener or SilentListener()
+        contests = [_Contest(plan, methods, folder, listener) for plan in plans]
+        earlier = Earlier.committed(None, settings)
+        for number, version in enumerate(history):
+            with opened(store) as open_:
+                reading = read_version(open_, (version,), earlier, settings)
+            earlier = Earlier.read(reading, settings)
+            for contest in contests:
+                contest.take(number, reading)
+            folder.export()
     return folder
 
 
@@ -89,7 +93,7 @@ def _recipe(settings: Settings, first: int) -> dict[str, Any]:
     """All that the results of a model depend on, besides the graph."""
     sections = "model", "training", "update", "evaluation"
     recipe = {name: asdict(getattr(settings, name)) for name in sections}
-    return {**recipe, "graph": settings.fingerprint(), "first": first}
+    return {**recipe, "run": asdict(settings.run), "graph": settings.fingerprint(), "first": first}
 
 
 def _history(
@@ -210,16 +214,7 @@ class _Contest:
         names = "nmc_entities", "nmc_entities_error", "nmc_relations"
         if old is None or self._before is None:
             return dict.fromkeys(names)
-        options = problem.settings.evaluation
-        change = model_change(
-            old,
-            self._before,
-            model,
-            problem.living,
-            problem.seeds.numpy("stability"),
-            sample=options.stability_sample,
-            memory_mb=options.memory_mb,
-        )
+        change = problem.stability(old, self._before, model)
         entities, relations = change["entity"], change["relation"]
         values = (
             entities.nmc if entities else None,
@@ -248,19 +243,9 @@ class _Watch:
         """Note a validation."""
         seconds, arrived = self.seconds(), time.perf_counter()
         now = type(model)(model.settings, model.copy_tables())
-        living, random = self._problem.living, self._problem.seeds.numpy("stability")
-        options = self._problem.settings.evaluation
         change: dict[Kind, MeanChange | None] = {}
         if self._last is not None:
-            change = model_change(
-                self._last,
-                living,
-                now,
-                living,
-                random,
-                sample=options.stability_sample,
-                memory_mb=options.memory_mb,
-            )
+            change = self._problem.stability(self._last, self._problem.living, now)
         entities, relations = change.get("entity"), change.get("relation")
         self.moments.append(
             Moment(

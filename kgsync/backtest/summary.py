@@ -13,7 +13,10 @@ __all__ = ["Summary", "summarize"]
 
 @dataclass(frozen=True)
 class Summary:
-    """Ratios over the versions after the first; None where a method or a measure is missing."""
+    """Ratios over the versions after the first that both methods have come to.
+
+    None where a method or a measure is missing.
+    """
 
     model: str
     versions: int
@@ -40,7 +43,9 @@ def _summary(model: str, records: Sequence[Record]) -> Summary:
         return {version: value for version, value in found if value is not None}
 
     def means(name: str) -> float | None:
-        return _ratio(_mean(column("recalculate", name)), _mean(column("update", name)))
+        again, updated = column("recalculate", name), column("update", name)
+        both = again.keys() & updated.keys()
+        return _ratio(_mean([again[v] for v in both]), _mean([updated[v] for v in both]))
 
     updated, recalculated = column("update", "mrr"), column("recalculate", "mrr")
     pairs = [(updated[v], recalculated[v]) for v in updated if recalculated.get(v)]
@@ -57,8 +62,8 @@ def _summary(model: str, records: Sequence[Record]) -> Summary:
     )
 
 
-def _mean(values: dict[int, float]) -> float | None:
-    return fmean(values.values()) if values else None
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
 
 
 def _ratio(a: float | None, b: float | None) -> float | None:

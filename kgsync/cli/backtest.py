@@ -32,13 +32,13 @@ def run_backtest(
     settings = load_settings(config)
     if settings.source.store is None:
         raise ConfigError(f"{config} names no store; set source.store")
+    from kgsync.training.threads import use_threads
+
+    use_threads(settings.run.threads)  # before anything else loads torch
     from kgsync.backtest.records import METHODS
     from kgsync.backtest.run import backtest
     from kgsync.backtest.summary import summarize
 
-    for method in methods:
-        if method not in METHODS:
-            raise ConfigError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
     with output.listening() as listener:
         folder = backtest(
             settings.source.store,

@@ -49,6 +49,7 @@ dimension = {dimension}
 [training]                     # from scratch
 # epochs = 1000
 # batches = 100                # batches an epoch
+# steps = "batch"              # transe may also move vectors after every "pair", which is faster
 # learning_rate = 0.001        # default 0.001 (trans*), 0.1 (the others)
 # validate_every = 10          # epochs; 0: never
 # patience = 10                # validations without a gain before it stops
@@ -84,8 +85,7 @@ dimension = {dimension}
 [run]
 # seed = 0
 # threads = 1                  # 0: all; with 1 the same input and seed give the same vectors
-# backend = "auto"             # "cpu": compiled kernels; "torch"; "auto" chooses by the device
-# device = "cpu"               # where torch computes: "cpu", "cuda", "cuda:1", "mps"
+# backend = "auto"             # what computes the epochs: "cpu" (compiled kernels) or "torch"
 """
 
 
@@ -108,7 +108,7 @@ def write_config(
     if path.exists() and not force:
         raise ConfigError(f"{path} is there already; use --force to overwrite it")
     if dimension is None:
-        dimension = _dimension_of(adopt) if adopt else ModelSettings().dimension
+        dimension = _dimension_of(adopt) if adopt else ModelSettings(model).dimension
     source = SourceSettings(store=store, graphs=graphs)
     settings = Settings(source=source, model=ModelSettings(model, dimension))
     with opened(store) as opened_store:

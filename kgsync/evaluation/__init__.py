@@ -1,1 +1,1 @@
-"""The evaluation room: link prediction and cost."""
+"""The evaluation room: link prediction, triple classification, stability and cost."""

@@ -15,6 +15,7 @@ from kgsync.models.base import Model
 __all__ = ["Classification", "triple_classification"]
 
 _ROUNDS = 16
+_BLOCK = 10_000  # triples at a time: RESCAL gathers a matrix for each
 Scores = NDArray[np.float64]
 
 
@@ -110,12 +111,13 @@ class _Tails:
 
 def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
     """Scores of the true and of the false triples."""
-    heads, relations, tails, false = (torch.from_numpy(column) for column in pairs)
-    head, relation = model.rows("entity", heads), model.rows("relation", relations)
-    true, wrong = (
-        model.score(head, relation, model.rows("entity", rows)).double().numpy()
-        for rows in (tails, false)
-    )
+    true, wrong = np.empty((2, pairs.shape[1]))
+    for start in range(0, pairs.shape[1], _BLOCK):
+        part = slice(start, start + _BLOCK)
+        heads, relations, tails, false = (torch.from_numpy(column[part]) for column in pairs)
+        head, relation = model.rows("entity", heads), model.rows("relation", relations)
+        for scores, rows in ((true, tails), (wrong, false)):
+            scores[part] = model.score(head, relation, model.rows("entity", rows)).numpy()
     if np.isnan(true).any() or np.isnan(wrong).any():
         raise TrainingError("a score is NaN: the vectors are not usable")
     return true, wrong

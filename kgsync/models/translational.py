@@ -54,13 +54,8 @@ class Translational(Model):
 
     def _to_all(self, points: Tensor, others: Tensor) -> Tensor:
         norm = self.settings.norm
-        if points.device.type == "cpu":
-            sums = distances_to_all(points, others, squared=norm != "l1")
-            return sums.sqrt_().neg_() if norm == "l2" else sums.neg_()
-        # The matrix-product route of cdist is inexact near zero and would break ties.
-        mode = "donot_use_mm_for_euclid_dist"
-        distances = torch.cdist(points, others, p=1.0 if norm == "l1" else 2.0, compute_mode=mode)
-        return -distances.square() if norm == "l2sq" else -distances
+        sums = distances_to_all(points, others, squared=norm != "l1")
+        return sums.sqrt_().neg_() if norm == "l2" else sums.neg_()
 
     def length(self, gap: Tensor) -> Tensor:
         """Length of gaps in the norm of the settings."""

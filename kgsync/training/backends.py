@@ -37,7 +37,7 @@ class EpochTrainer(Protocol):
 
 def uses_kernels(run: RunSettings) -> bool:
     """Whether the kernels compute, rather than torch."""
-    return run.backend == "cpu" or (run.backend == "auto" and run.device == "cpu")
+    return run.backend != "torch"
 
 
 def warm_up(settings: Settings) -> None:
@@ -51,7 +51,10 @@ def warm_up(settings: Settings) -> None:
 
     model = model_class(settings.model.name).random(settings.model, 3, 1, torch.Generator())
     triples = np.array([[0, 1], [0, 0], [1, 2]])
-    CpuTrainer(model, triples, 1, np.random.default_rng(0), Cost()).general_epoch(0.0)
+    random = np.random.default_rng(0)
+    trainer = CpuTrainer(model, triples, 1, random, Cost())
+    trainer.general_epoch(0.0)
+    trainer.change_epoch(triples, triples, CorrectedSampler(triples, 1, random), 0.0)
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))
 
@@ -65,8 +68,7 @@ def trainer_for(
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
-        # Steps pair by pair are faster, and for SGD they differ little from those of batches.
-        at_once = model.info.optimizer == "sgd"
+        at_once = problem.settings.training.steps == "pair"
         return CpuTrainer(model, problem.train, batches, random, cost, threads, at_once=at_once)
     from kgsync.training.epochs import Trainer
 

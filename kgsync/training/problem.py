@@ -9,6 +9,7 @@ import numpy as np
 
 from kgsync.config import Settings
 from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction
+from kgsync.evaluation.stability import MeanChange, model_change
 from kgsync.graph.hashing import Hashes
 from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.snapshot import Snapshot
@@ -70,6 +71,18 @@ class Problem:
         if not len(self.split.test):
             return None
         return self._rank(model, self.test_sample, len(self.split.test))
+
+    def stability(self, old: Model, before: Living, model: Model) -> dict[Kind, MeanChange | None]:
+        """How far the vectors of what lives in both versions are from where they were."""
+        return model_change(
+            old,
+            before,
+            model,
+            self.living,
+            self.seeds.numpy("stability"),
+            sample=self.settings.evaluation.stability_sample,
+            memory_mb=self.settings.evaluation.memory_mb,
+        )
 
     def _rank(self, model: Model, triples: TripleRows, sampled_from: int) -> LinkPrediction:
         memory = self.settings.evaluation.memory_mb

@@ -23,7 +23,8 @@ from kgsync.training.progress import Progress, no_progress
 
 __all__ = ["carry_over", "initialize"]
 
-_TRIPLES_AT_A_TIME = 50_000
+_NUMBERS_AT_A_TIME = 5_000_000
+"""Of the widest table: 50,000 triples of vectors of 100 numbers, fewer of RESCAL's matrices."""
 _KINDS: tuple[Kind, Kind] = ("relation", "entity")
 
 
@@ -92,9 +93,11 @@ def initialize(
         for phase in ("places", "pre-training")
     )
     levels = _levels(_order(before, problem))
+    width = max(spec.width for spec in model.layout(model.settings).values())
+    limit = max(1, _NUMBERS_AT_A_TIME // width)
     for done, elements in enumerate(levels):
         for kind in _KINDS:
-            for chosen in _blocks([element for element in elements if element.kind == kind]):
+            for chosen in _blocks([e for e in elements if e.kind == kind], limit):
                 evidence = Evidence.of(kind, chosen, problem.train)
                 if placed:
                     assert isinstance(model, Translational)  # the settings allow it for no other
@@ -119,10 +122,10 @@ def _levels(order: list[NewElement]) -> list[list[NewElement]]:
     return [list(level) for _, level in groupby(informed, key=lambda e: e.depth)]
 
 
-def _blocks(elements: list[NewElement]) -> list[list[NewElement]]:
-    """The elements in blocks of bounded memory; they do not depend on each other."""
+def _blocks(elements: list[NewElement], limit: int) -> list[list[NewElement]]:
+    """The elements in blocks of about so many triples; they do not depend on each other."""
     ends = np.cumsum([len(element.informative) for element in elements])
-    numbers = (ends - 1) // _TRIPLES_AT_A_TIME
+    numbers = (ends - 1) // limit
     blocks = groupby(zip(numbers.tolist(), elements, strict=True), key=itemgetter(0))
     return [[element for _, element in block] for _, block in blocks]
 

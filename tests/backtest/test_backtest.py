@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pyoxigraph as ox
@@ -18,7 +19,7 @@ import pytest
 from kgsync.backtest.records import METHODS, Record, RecordFolder
 from kgsync.backtest.run import backtest
 from kgsync.config import Settings, SourceSettings
-from kgsync.errors import ConfigError, StateCorruptedError
+from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 from kgsync.models import MODELS
 from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
 
@@ -206,7 +207,39 @@ def test_versions_that_are_not_there_are_refused(
         backtest(fill(ox.Store()), settings(), tmp_path / "out", first=first, last=last)
 
 
+def test_a_method_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    dream: Any = ["update", "dream"]
+    with pytest.raises(ConfigError, match="there is no method 'dream'"):
+        backtest(fill(ox.Store()), settings(), tmp_path / "out", methods=dream)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_live_graph_has_no_history(tmp_path: Path) -> None:
     live = replace(settings(), source=SourceSettings(graphs=iri("kg/1")))
     with pytest.raises(ConfigError, match="at least two versions"):
         backtest(fill(ox.Store()), live, tmp_path / "out")
+
+
+def test_two_processes_do_not_work_in_one_folder(tmp_path: Path) -> None:
+    store, out = fill(ox.Store(), ["1", "2"]), tmp_path / "out"
+    folder = RecordFolder(out)
+    with folder.lock(), pytest.raises(StateLockedError, match="another process"):
+        backtest(store, settings(), out)
+    assert len(backtest(store, settings(), out).records()) == 4
+
+
+def test_a_folder_left_before_its_first_file_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "backtest.json.part").write_text("{")
+    backtest(fill(ox.Store(), ["1", "2"]), settings(), tmp_path / "out", methods=["leave"])
+
+
+def test_both_backends_go_through_a_backtest_alike(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "2"])
+    found = {}
+    for backend in ("cpu", "torch"):
+        chosen = replace(settings(), run=replace(settings().run, backend=backend))
+        found[backend] = backtest(store, chosen, tmp_path / backend).records()
+    for kernel, torch in zip(found["cpu"], found["torch"], strict=True):
+        assert (kernel.method, kernel.epochs) == (torch.method, torch.epochs)
+        assert kernel.score_evaluations == pytest.approx(torch.score_evaluations, rel=0.2)

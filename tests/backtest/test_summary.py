@@ -61,6 +61,18 @@ def test_ratios_are_means_over_the_later_versions() -> None:
     assert summary.mrr_over_leaving == pytest.approx(2.0)
 
 
+def test_versions_that_only_one_method_came_to_do_not_count() -> None:
+    (summary,) = summarize(
+        [
+            record("update", 1, 0.4, 0.1, 2.0),
+            record("update", 2, 0.4, 0.9, 8.0),
+            record("recalculate", 1, 0.5, 1.0, 20.0),
+        ]
+    )
+    assert summary.nmc_entities == pytest.approx(10.0)
+    assert summary.speed == pytest.approx(10.0)
+
+
 def test_what_was_not_run_has_no_ratio() -> None:
     (summary,) = summarize(
         [record("train", 0, 0.5, None, 1.0), record("update", 1, 0.4, None, 1.0)]

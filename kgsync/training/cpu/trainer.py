@@ -49,8 +49,10 @@ class CpuTrainer:
         """
         self._at_once = at_once
         self._choices, self._tables = choices_of(model), tables_of(model)
-        squares = {name: torch.zeros_like(t) for name, t in model.tables.items()}
-        self._squares = tables_of(model, squares) if self._choices.adagrad else self._tables
+        self._squares = self._tables  # which only Adagrad looks at
+        if self._choices.adagrad:
+            squares = {name: torch.zeros_like(t) for name, t in model.tables.items()}
+            self._squares = tables_of(model, squares)
         self._train = np.ascontiguousarray(train.T, np.int32)
         sizes = model.sizes
         self._known = hash_set(train, sizes["entity"], sizes["relation"])

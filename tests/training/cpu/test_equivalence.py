@@ -112,6 +112,20 @@ def test_an_epoch_lowers_the_loss_with_one_thread_and_with_two(case: ModelCase) 
         assert np.mean(losses[-5:]) < np.mean(losses[:5])
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "l2sq"])
+def test_steps_at_once_are_those_of_batches_of_one_pair(norm: str) -> None:
+    case = next(c for c in CASES if (c.settings.name, c.settings.norm) == ("transe", norm))
+    train = some_triples(8)
+    alone, at_once = twins(case)
+    count = train.shape[1]
+    CpuTrainer(alone, train, count, np.random.default_rng(0), Cost()).general_epoch(RATE)
+    CpuTrainer(at_once, train, 3, np.random.default_rng(0), Cost(), at_once=True).general_epoch(
+        RATE
+    )
+    for name, table in alone.tables.items():
+        torch.testing.assert_close(at_once.tables[name], table, rtol=1e-5, atol=1e-5)
+
+
 def test_a_pair_left_out_is_neither_scored_nor_learnt() -> None:
     case = next(case for case in CASES if case.settings.name == "distmult")
     train = some_triples(5)
