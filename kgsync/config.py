@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 import os
 import tomllib
 import types
@@ -231,11 +232,20 @@ class Settings:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the scope {self.source.scope}: {error}") from None
 
+    def _meaning(self) -> dict[str, Any]:
+        """The settings of the model that fix what its vectors mean."""
+        from kgsync.models import MODELS
+
+        chosen = {name: getattr(self.model, name) for name in _MEANING}
+        if MODELS[self.model.name].optimizer != "sgd":
+            chosen["norm"] = None  # the models without a distance
+        return chosen
+
     def fingerprint(self) -> dict[str, Any]:
         """What fixes the meaning of the stored vectors: a change of it calls for a rebuild."""
         scope = self.scope_text()
         return {
-            "model": {k: asdict(self.model)[k] for k in _MEANING},
+            "model": self._meaning(),
             "split": asdict(self.split),
             "filter": json.loads(json.dumps(asdict(self.filter))),
             "graphs": self.source.graphs,
@@ -333,7 +343,7 @@ def _check(settings: Settings) -> None:
             model.dimension % _DIVISORS.get(model.name, 1) == 0,
             f"model: {model.name} needs a dimension divisible by {_DIVISORS.get(model.name)}",
         ),
-        (model.margin > 0, "model: margin must be positive"),
+        (0 < model.margin < math.inf, "model: margin must be a positive number"),
         (model.l2_penalty >= 0, "model: l2_penalty must not be negative"),
         (settings.filter.min_degree >= 1, "filter: min_degree must be at least 1"),
         (settings.training.epochs >= 0, "training: epochs must not be negative"),
@@ -383,7 +393,8 @@ def _check(settings: Settings) -> None:
         ("update", "general_learning_rate"),
     ):
         rate = getattr(getattr(settings, section), key)
-        rules.append((rate is None or rate > 0, f"{section}: {key} must be positive"))
-    for holds, message in rules:
-        if not holds:
+        holds = rate is None or 0 < rate < math.inf
+        rules.append((holds, f"{section}: {key} must be a positive number"))
+    for right, message in rules:
+        if not right:
             raise ConfigError(message)

@@ -135,6 +135,8 @@ class Plan:
     """Graphs that match but are not issued yet."""
     passed_over: tuple[str, ...] = ()
     """Graphs that turned up late, before the current version: they will not be taken."""
+    empty: tuple[str, ...] = ()
+    """Graphs that the catalogue names before the next version, and that have no triples."""
     change: ChangeCounts | None = None
     removed_share: float = 0.0
     """Share of the current edges that the step would remove."""

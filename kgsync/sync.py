@@ -21,6 +21,7 @@ from kgsync.errors import (
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import Living
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_label, store_name
+from kgsync.graph.versions import GraphVersion
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
 from kgsync.publishing import PublishTarget
@@ -119,6 +120,7 @@ class KGSync:
             graph_version=reading.version.name,
             behind=len(ahead),
             change=reading.change.counts(),
+            empty=versions.empty_between(_at(current), reading.version),
             removed_share=reading.removed_share,
             skipped=reading.skipped,
             way=reading.fetched.way,
@@ -157,7 +159,8 @@ class KGSync:
             cost = Cost()
             trained = self._train(reading, current, phases, cost)
             report = self._commit(reading, trained, current, phases, cost)
-            return replace(report, warnings=(*report.warnings, *_late_warnings(late)))
+            empty = _empty_warnings(versions.empty_between(_at(current), reading.version))
+            return replace(report, warnings=(*report.warnings, *empty, *_late_warnings(late)))
 
     def catch_up(self, *, allow_large_removal: bool = False) -> list[StepReport]:
         """Step until there is nothing new; returns the report of every version committed."""
@@ -409,6 +412,14 @@ class KGSync:
         if self._view is None or self._view[0] != key:
             self._view = key, VectorView(current)
         return self._view[1]
+
+
+def _at(current: CommittedVersion | None) -> GraphVersion | None:
+    return GraphVersion(**current.manifest.graph_version) if current else None
+
+
+def _empty_warnings(empty: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"<{name}> is in the catalogue, but empty: it was passed over" for name in empty)
 
 
 def _late_warnings(late: tuple[str, ...]) -> tuple[str, ...]:

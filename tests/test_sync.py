@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -400,3 +401,19 @@ def test_a_half_loaded_version_that_grows_is_caught_by_the_next_difference(
     assert report.way == "scan"
     with pytest.raises(UnknownTermError):
         sync.embedding(iri("late"))
+
+
+def test_an_emptied_version_is_named_when_it_is_passed_over(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "10"])
+    names = [ox.NamedNode(GRAPHS.format(version=name)) for name in ("1", "2", "10")]
+    previous = ox.NamedNode("http://www.w3.org/ns/dcat#previousVersion")
+    store.extend(ox.Quad(later, previous, earlier) for earlier, later in pairwise(names))
+    settings = replace(quick_settings(), source=SourceSettings(max_removed=1.0))
+    sync = KGSync(store, GRAPHS, state=tmp_path / "state", settings=settings)
+    assert sync.step().warnings == ()
+    assert sync.plan().empty == (names[1].value,)
+    report = sync.step()
+    assert report.graph_version == names[2].value
+    assert report.warnings == (
+        f"<{names[1].value}> is in the catalogue, but empty: it was passed over",
+    )

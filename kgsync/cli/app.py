@@ -112,6 +112,8 @@ def plan(config: Config = _CONFIG, json: Json = False) -> None:
             output.text(f"not embedded: {named_counts(found.skipped)}")
     if found.passed_over:
         output.text(f"turned up late, will not be taken: {', '.join(found.passed_over)}")
+    if found.empty:
+        output.text(f"empty, will be passed over: {', '.join(found.empty)}")
     if found.pending:
         output.text(f"not issued yet: {', '.join(found.pending)}")
 

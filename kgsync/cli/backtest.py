@@ -52,8 +52,9 @@ def run_backtest(
         )
     records = folder.records()
     summaries = summarize(records)
-    output.heading("Quality, stability and time by version")
-    output.table(_COLUMNS, [_row(record) for record in records])
+    for summary in summaries:
+        output.heading(summary.model)
+        output.table(_COLUMNS, [_row(r) for r in records if r.model == summary.model])
     output.heading("Updating, compared")
     output.table(_SUMMARY_COLUMNS, [_summary_row(summary) for summary in summaries])
     output.text("\nMRR: updated ÷ recalculated, mean; over leaving: at the last version.")
@@ -76,23 +77,21 @@ def run_backtest(
 
 
 _COLUMNS = [
-    "model",
     "version",
     "method",
     "MRR",
     "Hits@10",
     "accuracy",
-    "NMC entities",
-    "NMC relations",
+    "NMC ent.",
+    "NMC rel.",
     "epochs",
     "seconds",
 ]
-_SUMMARY_COLUMNS = ["model", "MRR", "over leaving", "NMC entities", "NMC relations", "time"]
+_SUMMARY_COLUMNS = ["model", "MRR", "over leaving", "NMC ent.", "NMC rel.", "time"]
 
 
 def _row(record: Record) -> list[str]:
     return [
-        record.model,
         str(record.version),
         record.method,
         _number(record.mrr, 4),

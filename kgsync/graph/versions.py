@@ -75,6 +75,14 @@ class VersionList:
         position = self.sort_key(current.name, current.issued)
         return tuple(v for v in self.versions if self.sort_key(v.name, v.issued) > position)
 
+    def empty_between(self, current: GraphVersion | None, taken: GraphVersion) -> tuple[str, ...]:
+        """Versions that the catalogue links between two others, and that have no triples."""
+        if self.order != "chain" or current is None or current.name not in self.chain:
+            return ()
+        present = {version.name for version in self.versions}
+        start, end = self.chain.index(current.name), self.chain.index(taken.name)
+        return tuple(name for name in self.chain[start + 1 : end] if name not in present)
+
     def _from_start(self, start: str) -> tuple[GraphVersion, ...]:
         if start == "oldest":
             return self.versions

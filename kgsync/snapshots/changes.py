@@ -11,6 +11,7 @@ without a column `date` the first date in the label counts.
 from __future__ import annotations
 
 import csv
+import datetime
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -101,6 +102,10 @@ class ChangeFiles:
         row = self.described.get(number, {})
         label = row.get("label") or f"version {number}"
         date = _DATE.search(row.get("date") or label)
+        if date and not _is_date(date[0]):
+            raise ConfigError(
+                f"versions.tsv gives version {number} the date {date[0]}, which is none"
+            )
         return StatedVersion(
             name=str(number),
             title=label,
@@ -110,6 +115,14 @@ class ChangeFiles:
             lines=statements.lines(),
             without_effect=idle,
         )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _described(path: Path) -> dict[int, dict[str, str]]:

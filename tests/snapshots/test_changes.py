@@ -106,6 +106,13 @@ def test_a_table_without_numbers_is_named(tmp_path: Path) -> None:
         ChangeFiles.find(tmp_path)
 
 
+def test_a_day_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    history(tmp_path)
+    write(tmp_path / "versions.tsv", "idx\tlabel\tdate", "0\tfirst\t2020-02-30")
+    with pytest.raises(ConfigError, match="2020-02-30"):
+        list(ChangeFiles.find(tmp_path).versions())
+
+
 @pytest.mark.parametrize(
     "line", ["oops", f"<{EX}a> <{EX}p> .", f"<{EX}a> <{EX}p> <{EX}b>", f'"a" <{EX}p> <{EX}b> .']
 )

@@ -1,4 +1,4 @@
-"""MathOverflow 2_20_0.5_0: the table of the paper's supplement, every number of it."""
+"""MathOverflow 2_20_0.5_0: the table of the paper's supplement, every row; its split is another."""
 
 from __future__ import annotations
 
