@@ -2,6 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
+BENCH := $(VENV)-bench
 DEMO ?= kgsync-demo
 
 .PHONY: bench clean demo lint test
@@ -17,12 +18,13 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed-dev
+bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.procedure
+	$(BENCH)/bin/python -m tests.benchmarks.training --markdown tests/benchmarks/RESULTS.md
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info
+	rm -rf $(VENV) $(BENCH) $(DEMO) build dist *.egg-info
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -31,4 +33,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(BENCH)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@

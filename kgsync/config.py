@@ -122,8 +122,7 @@ class TrainingSettings:
 
     epochs: int = 1000
     batches: int = 100
-    """Batches an epoch. The CPU kernels step pair by pair with SGD: there they only bound how often
-    TransH's constraint is applied, and how the work is shared out to threads."""
+    """Batches an epoch."""
     steps: Literal["batch", "pair"] = "batch"
     """When vectors move: once a batch, as in the paper, or after every pair of a true and a false
     triple, which is faster; only for TransE, and not with torch."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -14,11 +13,10 @@ from pathlib import Path
 from statistics import median_low
 
 from tests.benchmarks.data import Data, build
+from tests.benchmarks.memory import forget_peak, peak, resident
 from tests.benchmarks.reading import CASES
 
 __all__ = ["Measurement", "build_data", "measure", "typical"]
-
-_STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -68,27 +66,13 @@ def _measure_here(data: Data, case: str, contestant: str) -> Measurement:
     started = time.perf_counter()
     run = CASES[case].contestants[contestant](data)
     gc.collect()
-    _forget_peak()
-    before = _resident("VmRSS")
+    forget_peak()
+    before = resident()
     clock, cpu = time.perf_counter(), time.process_time()
     result = run()
     cpu, seconds = time.process_time() - cpu, time.perf_counter() - clock
     numbers = {name: len(value) for name, value in result.items()}
-    return Measurement(clock - started, seconds, cpu, before, _resident("VmHWM"), numbers)
-
-
-def _forget_peak() -> None:
-    """Let the peak be that of the timed work alone, where the kernel can: loading has its own."""
-    if _STATUS.exists():
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _resident(field: str) -> float:
-    if _STATUS.exists():
-        lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
-        return int(lines[field].split()[0]) / 1024
-    unit = 1024**2 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return Measurement(clock - started, seconds, cpu, before, peak(), numbers)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.benchmarks.measure import Measurement
 from tests.benchmarks.reading import PLAIN
 
-__all__ = ["machine", "table"]
+__all__ = ["aligned", "machine", "table"]
 
 _HEAD = (
     "",
@@ -33,16 +33,27 @@ def table(title: str, measured: Mapping[str, Measurement]) -> str:
     plain = measured.get(PLAIN)
     rows = [_row(name, run, plain) for name, run in measured.items()]
     numbers = next(iter(measured.values())).numbers
-    return f"### {title}\n\n{_aligned([_HEAD, *rows])}\n\n{_said(numbers)}\n"
+    return f"### {title}\n\n{aligned([_HEAD, *rows])}\n\n{_said(numbers)}\n"
 
 
-def machine() -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells, of which the first is the head, as a table."""
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    rule = [f"{'-' * (width - 1)}{'-' if at == 0 else ':'}" for at, width in enumerate(widths)]
+    lines = []
+    for row in (rows[0], rule, *rows[1:]):
+        first, *others = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+        lines.append(f"| {' | '.join([first.strip().ljust(widths[0]), *others])} |")
+    return "\n".join(lines)
+
+
+def machine(libraries: Sequence[str] = _LIBRARIES) -> str:
     """What the numbers were measured on."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    versions = ", ".join(f"{name} {version(name)}" for name in libraries)
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
     return (
         f"{os.cpu_count()} × {_processor()}, load average {load} at the start; "
-        f"{platform.system()}, Python {platform.python_version()}, {libraries}\n"
+        f"{platform.system()}, Python {platform.python_version()}, {versions}\n"
     )
 
 
@@ -53,16 +64,6 @@ def _row(name: str, run: Measurement, plain: Measurement | None) -> Sequence[str
         return [*cells, "", "", ""]
     ratios = (run.seconds / plain.seconds, run.peak / plain.peak, run.growth / plain.growth)
     return [*cells, *(f"{ratio:.2f}" for ratio in ratios)]
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
-    rule = [f"{'-' * (width - 1)}{'-' if at == 0 else ':'}" for at, width in enumerate(widths)]
-    lines = []
-    for row in (rows[0], rule, *rows[1:]):
-        first, *others = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-        lines.append(f"| {' | '.join([first.strip().ljust(widths[0]), *others])} |")
-    return "\n".join(lines)
 
 
 def _said(numbers: Mapping[str, int]) -> str:

@@ -1,0 +1,1 @@
+"""Training, ranking and updating beside what people would use instead."""
