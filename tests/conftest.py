@@ -16,7 +16,11 @@ _ROOT = Path(__file__).parents[1]
 
 def _kernels_digest() -> str:
     """A name for the kernels as they are: numba would not notice an edit of what they call."""
-    paths = [*(_ROOT / "kgsync/training/cpu").glob("*.py"), _ROOT / "kgsync/models/distances.py"]
+    paths = [
+        *(_ROOT / "kgsync/training/cpu").glob("*.py"),
+        _ROOT / "kgsync/models/distances.py",
+        _ROOT / "kgsync/evaluation/ranking.py",
+    ]
     return sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()[:16]
 
 

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from history import Stage, first_model, options, stages, tested, with_update, write_csv
+from history import Stage, first_model, options, read_csv, stages, tested, with_update, write_csv
 
 from kgsync.config import Settings
 from kgsync.evaluation.cost import Cost
@@ -34,10 +34,13 @@ def main() -> None:
     given = parser.parse_args()
     old, new = stages(given.config, 1)
     first = first_model(old, given.config, given.out)
-    rows = []
+    table = given.out / "change_epochs.csv"
+    rows = read_csv(table)
     for seed in range(given.seeds):
         for share in (0.0, 0.1, 0.2):
             epochs = round(given.total * share)
+            if any((row["change_epochs"], row["seed"]) == (epochs, seed) for row in rows):
+                continue  # done before an interruption
             settings = with_update(
                 given.config, change_epochs=epochs, general_epochs=given.total - epochs
             )
@@ -45,7 +48,7 @@ def main() -> None:
             row = {"change_epochs": epochs, "seed": seed}
             rows.append(row | _update(first, old, new, settings, given.deleted))
             print(rows[-1], flush=True)
-            write_csv(given.out / "change_epochs.csv", rows)
+            write_csv(table, rows)
     for epochs in sorted({row["change_epochs"] for row in rows}):
         chosen = [row for row in rows if row["change_epochs"] == epochs]
         means = {key: fmean(row[key] for row in chosen) for key in chosen[0] if key != "seed"}

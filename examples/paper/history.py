@@ -92,6 +92,14 @@ def options(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def read_csv(path: Path) -> list[dict[str, float]]:
+    """Read rows of numbers back; none if there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows with the same keys."""
     with path.open("w", newline="", encoding="utf-8") as file:

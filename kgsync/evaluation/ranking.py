@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numba import njit
 from numpy.typing import NDArray
-from torch import Tensor
 
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.graph.living import TripleRows
-from kgsync.graph.snapshot import KeyLayout
+from kgsync.graph.snapshot import KeyLayout, Keys
 from kgsync.models.base import Model
 
 __all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
@@ -56,8 +56,8 @@ class KnownTriples:
         relation_bits = max(1, (relations - 1).bit_length())
         self._layout = KeyLayout((64 - relation_bits) // 2, relation_bits)
         self._keys = {
-            "tail": np.sort(self._layout.pack(heads, relation, tails)),
-            "head": np.sort(self._layout.pack(tails, relation, heads)),
+            "tail": _distinct(self._layout.pack(heads, relation, tails)),
+            "head": _distinct(self._layout.pack(tails, relation, heads)),
         }
 
     def answers(
@@ -126,29 +126,52 @@ def ranks(
     candidates = model.rows("entity", slice(None))
     count = model.sizes["entity"]
     block = max(1, memory_mb * 2**20 // (count * 16))  # scores, in double while computed
-    heads, relations, tails = triples
+    # Triples of one relation together: some models look at all entities anew for each relation.
+    order = np.argsort(triples[1], kind="stable")
+    heads, relations, tails = triples[:, order]
     given, true = (heads, tails) if side == "tail" else (tails, heads)
-    result = np.empty(triples.shape[1])
-    for start in range(0, triples.shape[1], block):
+    result = np.empty(len(order))
+    for start in range(0, len(order), block):
         part = slice(start, start + block)
         rows = model.rows("entity", torch.from_numpy(given[part]))
         relation = model.rows("relation", torch.from_numpy(relations[part]))
         score = model.score_tails if side == "tail" else model.score_heads
-        scores = score(rows, relation, candidates)
+        scores = score(rows, relation, candidates).numpy()
         answers = known.answers(side, given[part], relations[part])
-        result[part] = _block_ranks(scores, torch.from_numpy(true[part]), answers)
+        found, numbers = _count_ranks(scores, true[part], *answers)
+        if not numbers:
+            raise TrainingError("a score is NaN: the vectors are not usable")
+        result[order[part]] = found
     return result
 
 
-def _block_ranks(
-    scores: Tensor, true: Tensor, answers: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> NDArray[np.float64]:
-    if torch.isnan(scores).any():
-        raise TrainingError("a score is NaN: the vectors are not usable")
-    # The true score comes from the same matrix as its rivals', so equal vectors tie exactly.
-    own = scores.gather(1, true[:, None])
-    query, entity = (torch.from_numpy(a) for a in answers)
-    scores[query, entity] = torch.nan  # neither better than anything nor equal to it
-    better = (scores > own).sum(1)
-    equal = (scores == own).sum(1)  # the true entity itself is a known answer
-    return (1 + better + equal / 2).double().numpy()
+def _distinct(keys: Keys) -> Keys:
+    """The keys sorted, each once; they are used up."""
+    keys.sort()
+    distinct: Keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
+    return distinct
+
+
+@njit(cache=True, error_model="numpy")
+def _count_ranks(scores: Any, true: Any, queries: Any, entities: Any) -> Any:
+    """Filtered ranks of a block, and whether all scores are numbers.
+
+    The true score comes from the same matrix as its rivals', so equal vectors tie exactly.
+    """
+    better, equal = np.zeros(len(true), np.int64), np.zeros(len(true), np.int64)
+    numbers = True
+    for query in range(len(true)):
+        row, own = scores[query], scores[query, true[query]]
+        above, level, unequal = 0, 0, 0
+        for i in range(len(row)):
+            above += row[i] > own
+            level += row[i] == own
+            unequal += row[i] != row[i]  # only NaN is
+        better[query], equal[query] = above, level
+        numbers = numbers and unequal == 0
+    for at in range(len(queries)):  # the known answers, the true one among them, do not count
+        query = queries[at]
+        score, own = scores[query, entities[at]], scores[query, true[query]]
+        better[query] -= score > own
+        equal[query] -= score == own
+    return 1 + better + equal / 2, numbers
