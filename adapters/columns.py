@@ -80,8 +80,13 @@ class TsvSink:
             self._running = self._pool.submit(lambda: self._receive(self._parse(lines)))
 
     def _wait(self) -> None:
-        if self._running is not None:
-            self._running.result()
+        running, self._running = self._running, None
+        try:
+            if running is not None:
+                running.result()
+        finally:
+            # An error and the frame that raised it would keep each other, and the store, alive.
+            del running
 
     def _parse(self, lines: bytes) -> TripleBatch:
         read = pa.csv.ReadOptions(

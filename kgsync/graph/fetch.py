@@ -142,8 +142,12 @@ def _by_difference(
             pool.submit(reader.scan_difference, new, old, rows.receive)
             for new, old, rows in directions
         ]
-        for direction in running:
-            direction.result()
+        try:
+            while running:
+                running.pop().result()
+        finally:
+            # An error and this frame would keep each other, and the open store, alive.
+            running.clear()
     if not reader.capabilities.complete_answers:
         for new, old, rows in directions:
             if rows.total != reader.count_difference(new, old):
