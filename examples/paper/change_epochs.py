@@ -52,7 +52,7 @@ def main() -> None:
     for epochs in sorted({row["change_epochs"] for row in rows}):
         chosen = [row for row in rows if row["change_epochs"] == epochs]
         means = {key: fmean(row[key] for row in chosen) for key in chosen[0] if key != "seed"}
-        print({key: round(value, 5) for key, value in means.items()})
+        print({key: float(f"{value:.5g}") for key, value in means.items()})
 
 
 def _update(first: Model, old: Stage, new: Stage, settings: Settings, count: int) -> dict[str, Any]:
