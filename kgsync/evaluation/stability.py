@@ -122,35 +122,38 @@ def _precision(count: int) -> torch.dtype:
 
 def _all_sums(points: Tensor, memory_mb: int) -> Tensor:
     """For each point the sum of its distances to all; each block of pairs is computed once."""
-    block = max(1, min(len(points), int((memory_mb * 2**20 / 16) ** 0.5)))
-    starts = range(0, len(points), block)
+    # Larger blocks would be memory anew each time, which costs more than the distances.
+    block = max(1, min(len(points), 1024, int((memory_mb * 2**20 / 16) ** 0.5)))
+    squares = points.square().sum(1)
     sums = torch.zeros(len(points), dtype=torch.float64)
-    for i in starts:
-        rows = points[i : i + block]
+    for i in range(0, len(points), block):
+        rows = slice(i, i + block)
         for j in range(i, len(points), block):
-            distances = _distances(rows, points[j : j + block])
+            columns = slice(j, j + block)
+            distances = _distances(points[rows], squares[rows], points[columns], squares[columns])
             if i == j:
                 distances.fill_diagonal_(0.0)
             else:
-                sums[j : j + block] += distances.sum(0, dtype=torch.float64)
-            sums[i : i + block] += distances.sum(1, dtype=torch.float64)
+                sums[columns] += distances.sum(0, dtype=torch.float64)
+            sums[rows] += distances.sum(1, dtype=torch.float64)
     return sums
 
 
 def _some_sums(points: Tensor, chosen: Tensor, memory_mb: int) -> Tensor:
     """For each chosen point the sum of its distances to all."""
     block = max(1, memory_mb * 2**20 // (16 * len(points)))
+    squares = points.square().sum(1)
     sums = torch.empty(len(chosen), dtype=torch.float64)
     for start in range(0, len(chosen), block):
         part = chosen[start : start + block]
-        distances = _distances(points[part], points)
+        distances = _distances(points[part], squares[part], points, squares)
         distances[torch.arange(len(part)), part] = 0.0
         sums[start : start + block] = distances.sum(1, dtype=torch.float64)
     return sums
 
 
-def _distances(a: Tensor, b: Tensor) -> Tensor:
+def _distances(a: Tensor, a_squares: Tensor, b: Tensor, b_squares: Tensor) -> Tensor:
     """Euclidean distances by one matrix product, in place of it."""
-    squares = torch.addmm(b.square().sum(1), a, b.T, alpha=-2.0)
-    squares += a.square().sum(1, keepdim=True)
-    return squares.clamp_(min=0.0).sqrt_()
+    products = torch.addmm(b_squares, a, b.T, alpha=-2.0)
+    products += a_squares[:, None]
+    return products.clamp_(min=0.0).sqrt_()

@@ -37,13 +37,14 @@ def order() -> str:
 
 def stability(sample: int = 0) -> str:
     """NMC of 277,002 vectors of 100 numbers, as many as the paper ran out of memory on."""
+    from kgsync.training.threads import use_threads
+
+    use_threads(0)  # before torch is loaded: idle threads sleep
     import numpy as np
     import torch
 
     from kgsync.evaluation.stability import normalized_mean_change
-    from kgsync.training.threads import use_threads
 
-    use_threads(0)
     generator = torch.Generator().manual_seed(0)
     old = torch.randn(277_002, 100, generator=generator)
     new = old + 0.1 * torch.randn(277_002, 100, generator=generator)
