@@ -21,6 +21,7 @@ __all__ = [
     "Earlier",
     "Reading",
     "check_removal",
+    "graph_version_of",
     "passed_over",
     "read_version",
     "todo",
@@ -60,8 +61,12 @@ def todo(
     versions: VersionList, current: CommittedVersion | None, settings: Settings
 ) -> tuple[GraphVersion, ...]:
     """The versions still to do."""
-    at = GraphVersion(**current.manifest.graph_version) if current else None
-    return versions.after(at, settings.source.start)
+    return versions.after(graph_version_of(current), settings.source.start)
+
+
+def graph_version_of(current: CommittedVersion | None) -> GraphVersion | None:
+    """The graph version that a committed version belongs to."""
+    return GraphVersion(**current.manifest.graph_version) if current else None
 
 
 def passed_over(versions: VersionList, committed: Sequence[str]) -> tuple[str, ...]:

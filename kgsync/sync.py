@@ -21,7 +21,6 @@ from kgsync.errors import (
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import Living
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_label, store_name
-from kgsync.graph.versions import GraphVersion
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
 from kgsync.publishing import PublishTarget
@@ -29,6 +28,7 @@ from kgsync.reading import (
     Earlier,
     Reading,
     check_removal,
+    graph_version_of,
     passed_over,
     read_version,
     todo,
@@ -120,7 +120,7 @@ class KGSync:
             graph_version=reading.version.name,
             behind=len(ahead),
             change=reading.change.counts(),
-            empty=versions.empty_between(_at(current), reading.version),
+            empty=versions.empty_between(graph_version_of(current), reading.version),
             removed_share=reading.removed_share,
             skipped=reading.skipped,
             way=reading.fetched.way,
@@ -159,7 +159,9 @@ class KGSync:
             cost = Cost()
             trained = self._train(reading, current, phases, cost)
             report = self._commit(reading, trained, current, phases, cost)
-            empty = _empty_warnings(versions.empty_between(_at(current), reading.version))
+            empty = _empty_warnings(
+                versions.empty_between(graph_version_of(current), reading.version)
+            )
             return replace(report, warnings=(*report.warnings, *empty, *_late_warnings(late)))
 
     def catch_up(self, *, allow_large_removal: bool = False) -> list[StepReport]:
@@ -412,10 +414,6 @@ class KGSync:
         if self._view is None or self._view[0] != key:
             self._view = key, VectorView(current)
         return self._view[1]
-
-
-def _at(current: CommittedVersion | None) -> GraphVersion | None:
-    return GraphVersion(**current.manifest.graph_version) if current else None
 
 
 def _empty_warnings(empty: tuple[str, ...]) -> tuple[str, ...]:

@@ -44,14 +44,16 @@ def carry_over(model: Model, before: Living, problem: Problem) -> Model:
     sizes = len(after.entities), len(after.relations)
     generator = problem.seeds.torch("start vectors")
     started = type(model).random(settings.model, *sizes, generator)
-    for name, spec in model.layout(settings.model).items():
-        from_rows, to_rows = _shared(_ids(before, spec.kind), _ids(after, spec.kind))
-        table = started.tables[name]
-        if len(from_rows) and settings.update.start_vectors != "random":
-            table[:] = model.tables[name][from_rows].mean(0)
-    started.normalize()
-    for name, spec in model.layout(settings.model).items():
-        from_rows, to_rows = _shared(_ids(before, spec.kind), _ids(after, spec.kind))
+    shared = {kind: _shared(_ids(before, kind), _ids(after, kind)) for kind in _KINDS}
+    layout = model.layout(settings.model)
+    if settings.update.start_vectors != "random":
+        for name, spec in layout.items():
+            from_rows, _ = shared[spec.kind]
+            if len(from_rows):
+                started.tables[name][:] = model.tables[name][from_rows].mean(0)
+        started.normalize()
+    for name, spec in layout.items():
+        from_rows, to_rows = shared[spec.kind]
         started.tables[name][to_rows] = model.tables[name][from_rows]
     return started
 
