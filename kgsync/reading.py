@@ -9,9 +9,10 @@ from kgsync.committed import CommittedVersion
 from kgsync.config import Settings
 from kgsync.errors import LargeRemovalError, VersionError
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.fetch import Base, Fetched, Skipped, fetch
+from kgsync.graph.fetch import Base, Fetched, fetch
 from kgsync.graph.filters import EdgeFilter
 from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.graph.rows import Skipped
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex

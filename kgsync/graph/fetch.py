@@ -1,41 +1,27 @@
-"""Reading one version completely: stream it, or let the store compute the difference; check."""
+"""Reading one version completely, in the cheapest way the store offers, and checking it.
+
+From the cheapest to the dearest: the changes that somebody wrote down, the difference the store
+computes, the buckets whose counts differ, all of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from kgsync.errors import TransientStoreError
-from kgsync.graph.port import GraphReader, TripleBatch, TripleSource
-from kgsync.graph.snapshot import KeyLayout, Snapshot
-from kgsync.graph.terms import Ids, TermIndex
+from kgsync.graph.buckets import BUCKET_DIGITS, BUCKETS, bucket_names, bucket_numbers
+from kgsync.graph.port import BucketReader, ChangeReader, GraphReader, TripleBatch, TripleSource
+from kgsync.graph.rows import Rows, Skipped
+from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.terms import TermIndex
 
-__all__ = ["Base", "Fetched", "Skipped", "fetch"]
+__all__ = ["Base", "Fetched", "Way", "fetch"]
 
-_LITERAL, _BLANK, _INVALID, _QUOTED = -1, -2, -3, -4
-_WAITING_BYTES = 1 << 22
-_VALID_IRI = r"^<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|\\^`]*>$"
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """Triples of a version that cannot be edges, by reason. Each is counted once."""
-
-    literals: int = 0
-    blank_nodes: int = 0
-    invalid_iris: int = 0
-    quoted_triples: int = 0
-
-    def plus(self, other: Skipped, sign: int = 1) -> Skipped:
-        """These counts with others added or taken away."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Skipped(*(a + sign * b for a, b in pairs))
+Way = Literal["scan", "difference", "buckets", "changes"]
 
 
 @dataclass(frozen=True)
@@ -58,13 +44,18 @@ class Fetched:
     """The term index, with the version's new terms appended."""
     triples: int
     skipped: Skipped
-    way: Literal["scan", "difference"]
+    way: Way
     reason: str
     """Why that way was taken, for the plan."""
 
 
 def fetch(
-    reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base | None
+    reader: GraphReader,
+    source: TripleSource,
+    terms: TermIndex,
+    base: Base | None,
+    *,
+    thorough: bool = False,
 ) -> Fetched:
     """Read one version.
 
@@ -73,18 +64,24 @@ def fetch(
         source: Where the version is.
         terms: The ids given so far.
         base: The version read last, if any.
+        thorough: Read all of a graph that changes in place: counts of buckets can miss something.
 
     Raises:
         TransientStoreError: What arrived is not what the store counted, or it moved meanwhile.
     """
+    if base is not None and _has_changes(reader, source, base):
+        return _by_changes(cast("ChangeReader", reader), source, terms, base)
     # An answer that cannot be half needs one count, afterwards; it also tells of a change.
     before = None if reader.capabilities.complete_answers else reader.count(source)
-    reason = _why_scan(reader, source, base)
+    reason = _why_scan(reader, source, base, thorough)
     if reason is None and base is not None:
         try:
-            return _by_difference(reader, source, terms, base, before)
+            if base.source.graph != source.graph:
+                return _by_difference(reader, source, terms, base, before)
+            return _by_buckets(cast("BucketReader", reader), source, terms, base, before)
         except TransientStoreError as error:
-            reason = f"the store's difference was of no use: {error}"
+            cheaper = "difference" if base.source.graph != source.graph else "count by buckets"
+            reason = f"the store's {cheaper} was of no use: {error}"
     reason = reason or "first version"
     try:
         return _by_scan(reader, source, terms, before, reason, careful=False)
@@ -102,12 +99,12 @@ def _by_scan(
     careful: bool,
 ) -> Fetched:
     """Read all of it."""
-    rows = _Rows()
+    rows = Rows()
     reader.scan(source, rows.receive, careful=careful)
     edges, extended = rows.edges(terms)
     skipped = rows.skipped()
     # A row that came twice must not stand for one that did not come.
-    distinct = len(edges) + sum(vars(skipped).values())
+    distinct = len(edges) + skipped.total
     triples = _count_after(reader, source, before)
     if not rows.total == distinct == triples:
         received = distinct if rows.total == triples else rows.total
@@ -118,14 +115,21 @@ def _by_scan(
     return Fetched(edges, extended, triples, skipped, "scan", reason)
 
 
-def _why_scan(reader: GraphReader, source: TripleSource, base: Base | None) -> str | None:
-    """Why the store's difference cannot be used, or None if it can."""
+def _why_scan(
+    reader: GraphReader, source: TripleSource, base: Base | None, thorough: bool
+) -> str | None:
+    """Why all has to be read, or None if there is a cheaper way."""
+    able = reader.capabilities
     if base is None:
         return "there is no earlier version"
-    if not reader.capabilities.difference:
-        return "this kind of store computes no difference"
     if base.source.graph == source.graph:
-        return "the graph changes in place, so the earlier version is gone"
+        if thorough:
+            return "it was time to read all of it"
+        return (
+            None if able.buckets else "the graph changes in place, so the earlier version is gone"
+        )
+    if not able.difference:
+        return "this kind of store computes no difference"
     if base.source.graph is not None and base.source.graph not in reader.graphs():
         return "the earlier version's graph is gone"
     return None
@@ -135,7 +139,7 @@ def _by_difference(
     reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base, before: int | None
 ) -> Fetched:
     """Apply the store's difference to the base."""
-    added, deleted = _Rows(), _Rows()
+    added, deleted = Rows(), Rows()
     with ThreadPoolExecutor(2 if reader.capabilities.concurrent_reads else 1) as pool:
         directions = ((source, base.source, added), (base.source, source, deleted))
         running = [
@@ -174,6 +178,66 @@ def _by_difference(
     )
 
 
+def _by_buckets(
+    reader: BucketReader, source: TripleSource, terms: TermIndex, base: Base, before: int | None
+) -> Fetched:
+    """Read the buckets whose counts differ from those of the base."""
+    own = bucket_numbers(base.edges, terms)
+    theirs = np.zeros(BUCKETS, np.int64)
+    for name, count in reader.count_buckets(source, BUCKET_DIGITS).items():
+        theirs[int(name, 16)] = count
+    differing = np.bincount(own, minlength=BUCKETS) != theirs
+    rows = Rows()
+    if differing.any():
+        reader.scan_buckets(source, bucket_names(differing), rows.receive)
+    edges, extended = rows.edges(terms)
+    if not rows.total == len(edges) == theirs[differing].sum():
+        raise TransientStoreError("the buckets came incompletely")
+    edges = base.edges.where(~differing[own]).plus(edges)
+    triples = _count_after(reader, source, before)
+    others = triples - len(edges)
+    if others < 0:
+        raise TransientStoreError("the buckets have more edges than the graph has triples")
+    # What is no edge is in no bucket: a change of its number goes to the most common kind.
+    more = others - base.skipped.total
+    skipped = base.skipped if not more else Skipped(literals=others)
+    reason = f"{differing.sum():,} of {BUCKETS:,} buckets have other counts than before"
+    return Fetched(edges, extended, triples, skipped, "buckets", reason)
+
+
+def _has_changes(reader: GraphReader, source: TripleSource, base: Base) -> bool:
+    able = reader.capabilities.changes
+    return able and cast("ChangeReader", reader).has_changes(source, base.source)
+
+
+def _by_changes(
+    reader: ChangeReader, source: TripleSource, terms: TermIndex, base: Base
+) -> Fetched:
+    """Make the changes that were written down, in their order."""
+    steps: list[tuple[str, Rows]] = []
+
+    def receive(kind: str, batch: TripleBatch | None) -> None:
+        if not steps or steps[-1][0] != kind:
+            steps.append((kind, Rows()))
+        if batch is not None:
+            steps[-1][1].receive(batch)
+
+    reader.scan_changes(source, base.source, receive)
+    edges, skipped = base.edges, base.skipped
+    for kind, rows in steps:
+        changed, terms = rows.edges(terms)
+        if kind == "clear":
+            edges, skipped = Snapshot.empty(), Skipped()
+        elif kind == "remove":
+            edges, skipped = edges.minus(changed), skipped.plus(rows.skipped(), -1)
+        else:
+            edges, skipped = edges.plus(changed), skipped.plus(rows.skipped())
+    # Only edges are kept, so a literal that is removed twice is counted twice.
+    skipped = Skipped(*(max(0, count) for count in vars(skipped).values()))
+    reason = "every change since the earlier version was written down"
+    return Fetched(edges, terms, len(edges) + skipped.total, skipped, "changes", reason)
+
+
 def _count_after(reader: GraphReader, source: TripleSource, before: int | None) -> int:
     """The store's own count, by which what arrived is judged: never learn from half a graph."""
     after = reader.count(source)
@@ -187,113 +251,3 @@ def _count_after(reader: GraphReader, source: TripleSource, before: int | None) 
 
 def _named(source: TripleSource) -> str:
     return f"<{source.graph}>" if source.graph else "the default graph"
-
-
-class _Rows:
-    """Collects streamed triples as columns of numbers; the terms never become Python objects."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._waiting: list[TripleBatch] = []
-        self._entities, self._relations = _Vocabulary(), _Vocabulary()
-        self._columns = [(np.empty(0, np.int32),) * 3]
-        self._skipped = np.zeros(5, np.int64)
-
-    def receive(self, batch: TripleBatch) -> None:
-        if not batch.num_rows:
-            return
-        self.total += batch.num_rows
-        self._waiting.append(batch)
-        # Numbering passes over all known terms again, so as many wait until it is worth it.
-        waiting = sum(batch.nbytes for batch in self._waiting)
-        if waiting >= max(_WAITING_BYTES, self._entities.terms.nbytes):
-            self._number()
-
-    def skipped(self) -> Skipped:
-        self._number()
-        return Skipped(
-            *(int(self._skipped[-code]) for code in (_LITERAL, _BLANK, _INVALID, _QUOTED))
-        )
-
-    def edges(self, terms: TermIndex) -> tuple[Snapshot, TermIndex]:
-        """The edges under ids of an index extended by their terms; the rows are used up."""
-        self._number()
-        entities, predicates = self._entities.iris(), self._relations.iris()
-        terms = terms.extended(
-            _occurring(entities, (ids for h, _, t in self._columns for ids in (h, t))),
-            _occurring(predicates, (ids for _, ids, _ in self._columns)),
-        )
-        entity_ids, relation_ids = terms.entities.ids(entities), terms.relations.ids(predicates)
-        _release()
-        layout = KeyLayout.for_sizes(*terms.sizes)
-        keys = np.concatenate(
-            [
-                layout.pack(entity_ids[h], relation_ids[r], entity_ids[t])
-                for h, r, t in self._columns
-            ]
-        )
-        self._columns.clear()
-        return Snapshot.of_keys(layout, keys), terms
-
-    def _number(self) -> None:
-        if not self._waiting:
-            return
-        heads, predicates, tails = zip(*(b.columns for b in self._waiting), strict=True)
-        self._waiting.clear()
-        head, tail = np.split(self._entities.numbers([*heads, *tails]), 2)
-        relation = self._relations.numbers(predicates)
-        # A skipped row counts once, for its object first: that is where literals are.
-        reason = np.where(tail < 0, tail, np.where(head < 0, head, relation))
-        edge = reason >= 0
-        self._skipped += np.bincount(-reason[~edge], minlength=5)
-        self._columns.append((head[edge], relation[edge], tail[edge]))
-        _release()
-
-
-class _Vocabulary:
-    """Numbers the valid IRIs of a stream in the order of their arrival."""
-
-    def __init__(self) -> None:
-        self.terms = pa.array([], pa.string())
-
-    def numbers(self, columns: Sequence[Any]) -> Ids:
-        """The rows of columns, one after the other, as numbers; a reason where there is none."""
-        known = len(self.terms)
-        texts = pa.chunked_array([self.terms, *(column.dictionary for column in columns)])
-        encoded = texts.dictionary_encode().chunks[-len(columns) :]  # empty chunks are left out
-        terms = encoded[0].dictionary
-        numbers = np.arange(len(terms), dtype=np.int32)
-        valid = np.asarray(pc.match_substring_regex(terms[known:], _VALID_IRI))
-        numbers[known:] = np.where(valid, known + np.cumsum(valid) - 1, _reasons(terms[known:]))
-        self.terms = terms.filter(pa.array(numbers >= 0))
-        pairs = zip(encoded, columns, strict=True)
-        return np.concatenate([numbers[_indices(e)[_indices(c)]] for e, c in pairs])
-
-    def iris(self) -> Any:
-        """The terms by number, brackets off."""
-        return pc.utf8_slice_codeunits(self.terms, 1, -1)
-
-
-def _indices(column: Any) -> Ids:
-    return np.asarray(column.indices)
-
-
-def _reasons(terms: Any) -> Ids:
-    """Why each term is no edge's, if it is not a valid IRI."""
-    reasons = np.full(len(terms), _LITERAL, np.int32)
-    for start, reason in (("_:", _BLANK), ("<", _INVALID), ("<<", _QUOTED)):
-        reasons[np.asarray(pc.starts_with(terms, start))] = reason
-    return reasons
-
-
-def _release() -> None:
-    """Give the memory of dropped tables back: Arrow would keep it for later, several times over."""
-    pa.default_memory_pool().release_unused()
-
-
-def _occurring(iris: Any, columns: Iterable[Ids]) -> Any:
-    """The IRIs whose numbers are in the columns: one that is only in skipped rows gets no id."""
-    occurs = np.zeros(len(iris), bool)
-    for column in columns:
-        occurs[column] = True
-    return iris if occurs.all() else iris.filter(pa.array(occurs))

@@ -15,10 +15,13 @@ from kgsync import queries
 from kgsync.errors import ConfigError
 
 __all__ = [
+    "BucketReader",
+    "ChangeReader",
     "GraphReader",
     "GraphStore",
     "GraphWriter",
     "Receive",
+    "ReceiveChange",
     "StoreCapabilities",
     "Term",
     "TripleBatch",
@@ -27,6 +30,7 @@ __all__ = [
 
 TripleBatch: TypeAlias = Any  # pyarrow.RecordBatch; pyarrow ships no types
 Receive: TypeAlias = Callable[[TripleBatch], None]
+ReceiveChange: TypeAlias = Callable[[Literal["clear", "remove", "add"], TripleBatch | None], None]
 
 OUTPUT_GRAPH = "https://w3id.org/kgsync/ns#OutputGraph"
 
@@ -54,6 +58,10 @@ class StoreCapabilities:
     """An answer that ends without an error is whole: nothing between us and the store cuts it."""
     concurrent_reads: bool = False
     """Several threads may read at once, and gain time by it."""
+    buckets: bool = False
+    """The store is a `BucketReader`: it counts and sends triples by a hash of their terms."""
+    changes: bool = False
+    """The store is a `ChangeReader`: it has the changes between versions, written down."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,38 @@ class GraphReader(Protocol):
 
     def close(self) -> None:
         """Release the store. Closing twice is allowed; an object the user passed in stays open."""
+
+
+class BucketReader(GraphReader, Protocol):
+    """Reading parts of a graph that changes in place. Only where `capabilities.buckets` is true.
+
+    The bucket of an edge between IRIs is the beginning of the MD5 digest, in small hexadecimal
+    digits, of its three IRIs with a space between each two. Other triples are in no bucket.
+    """
+
+    def count_buckets(self, source: TripleSource, digits: int) -> dict[str, int]:
+        """Number of edges in every bucket that has any, by so many digits."""
+
+    def scan_buckets(self, source: TripleSource, buckets: list[str], receive: Receive) -> None:
+        """Push the edges of some buckets, as `scan` does."""
+
+
+class ChangeReader(GraphReader, Protocol):
+    """Reading what was written down about changes. Only where `capabilities.changes` is true."""
+
+    def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
+        """Whether every change from `base` to `source` is there."""
+
+    def scan_changes(
+        self, source: TripleSource, base: TripleSource, receive: ReceiveChange
+    ) -> None:
+        """Push the changes that lead from `base` to `source`, to be made in that order.
+
+        A `clear` has no triples: it empties the graph.
+
+        Raises:
+            PermanentStoreError: There is a gap in the changes; the message names it.
+        """
 
 
 @runtime_checkable

@@ -140,8 +140,9 @@ def load_old(data: Data) -> tuple[Base, TermIndex]:
     import numpy as np
     import pyarrow as pa
 
-    from kgsync.graph.fetch import Base, Skipped
+    from kgsync.graph.fetch import Base
     from kgsync.graph.port import TripleSource
+    from kgsync.graph.rows import Skipped
     from kgsync.graph.snapshot import Snapshot
     from kgsync.graph.terms import TermIndex
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kgsync.adapters import columns
-from kgsync.graph import fetch as fetching
-from kgsync.graph.fetch import Skipped, fetch
+from kgsync.graph import rows
+from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleSource
+from kgsync.graph.rows import Skipped
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
 from tests.graph.graphs import EX, OLD, as_edges, ntriples, oxigraph
@@ -26,7 +27,7 @@ NOISE = "".join(
 @pytest.mark.parametrize("waiting", [1, 2_000, 1 << 22])
 def test_the_parts_do_not_matter(monkeypatch: pytest.MonkeyPatch, block: int, waiting: int) -> None:
     monkeypatch.setattr(columns, "_BLOCK_BYTES", block)
-    monkeypatch.setattr(fetching, "_WAITING_BYTES", waiting)
+    monkeypatch.setattr(rows, "_WAITING_BYTES", waiting)
     reader = open_store(oxigraph({OLD: ntriples(VERSION) + NOISE}, lenient=True))
     found = fetch(reader, TripleSource(OLD), TermIndex(b"k"), None)
     assert as_edges(found.edges, found.terms) == VERSION

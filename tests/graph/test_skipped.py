@@ -14,8 +14,9 @@ from rdflib import BNode, Dataset, Graph, Literal, URIRef
 
 from kgsync.errors import TransientStoreError
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.fetch import Fetched, Skipped, fetch
+from kgsync.graph.fetch import Fetched, fetch
 from kgsync.graph.port import TripleSource
+from kgsync.graph.rows import Skipped
 from kgsync.graph.split import Splitter
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
