@@ -8,12 +8,15 @@ from typing import Any, Literal
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.change import ChangeCounts
 from kgsync.graph.versions import Order
+from kgsync.run_status import RunStatus
 
 __all__ = ["Plan", "Quality", "Status", "StepReport"]
 
-Action = Literal["trained", "updated", "unchanged", "adopted", "rebuilt", "nothing new"]
+Action = Literal["trained", "updated", "unchanged", "adopted", "rebuilt", "waiting", "nothing new"]
 Quality = dict[str, float]
 """Link prediction on the test part: mr, mrr, mrr_error, hits@k, triples, sampled_from."""
+_DERIVED = "changed", "scores_per_second", "waiting_triples"
+"""Properties of a report that stand in its JSON."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class StepReport:
     """Name of the graph version it belongs to."""
     behind: int = 0
     """Graph versions that are still to do."""
+    gathered: tuple[str, ...] = ()
+    """Graph versions whose changes were taken, or wait, together."""
+    waiting_until: str | None = None
+    """Action "waiting": when the change will be taken, however small."""
     triples: dict[str, int] = field(default_factory=dict)
     """Edges of the version by part."""
     entities: int = 0
@@ -66,24 +73,30 @@ class StepReport:
     @property
     def changed(self) -> bool:
         """Whether a version was committed."""
-        return self.action != "nothing new"
+        return self.action not in ("waiting", "nothing new")
+
+    @property
+    def waiting_triples(self) -> int:
+        """Action "waiting": how many triples were added or deleted so far."""
+        return _size(self.change) if self.action == "waiting" else 0
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        derived = {"changed": self.changed, "scores_per_second": self.scores_per_second}
-        return {**asdict(self), **derived}
+        return {**asdict(self), **{name: getattr(self, name) for name in _DERIVED}}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StepReport:
         """A report from what `to_json` gave."""
-        derived = "changed", "scores_per_second"
-        data = {key: value for key, value in data.items() if key not in derived}
+        data = {key: value for key, value in data.items() if key not in _DERIVED}
         if data["change"] is not None:
             data["change"] = ChangeCounts.from_json(data["change"])
         cost, warnings = Cost(**data["cost"]), tuple(data["warnings"])
-        return cls(**{**data, "cost": cost, "warnings": warnings})
+        gathered = tuple(data.get("gathered", ()))
+        return cls(**{**data, "cost": cost, "warnings": warnings, "gathered": gathered})
 
     def __str__(self) -> str:
+        if self.action == "waiting":
+            return waiting_line(self.change, self.waiting_until)
         if not self.changed:
             current = "nothing committed yet" if self.version is None else f"version {self.version}"
             return f"nothing new ({current}, graph {self.graph_version})"
@@ -97,6 +110,8 @@ class StepReport:
         """Size, quality, cost and warnings, a line each."""
         edges = f"{sum(self.triples.values()):,} edges ({named_counts(self.triples)})"
         lines = [f"{edges}, {self.entities:,} entities, {self.relations:,} relations"]
+        if self.gathered:
+            lines.append(f"together with {', '.join(self.gathered)}")
         if any(self.skipped.values()):
             lines.append(f"not embedded: {named_counts(self.skipped)}")
         if self.untrained:
@@ -131,12 +146,17 @@ class Plan:
     order: Order
     """How the versions are ordered."""
     behind: int
+    """Graph versions that are still to do."""
     pending: tuple[str, ...]
     """Graphs that match but are not issued yet."""
     passed_over: tuple[str, ...] = ()
     """Graphs that turned up late, before the current version: they will not be taken."""
     empty: tuple[str, ...] = ()
     """Graphs that the catalogue names before the next version, and that have no triples."""
+    gathered: tuple[str, ...] = ()
+    """Graph versions before it whose changes would be taken with it."""
+    waiting_until: str | None = None
+    """The change is too small to be taken before then."""
     change: ChangeCounts | None = None
     removed_share: float = 0.0
     """Share of the current edges that the step would remove."""
@@ -155,6 +175,8 @@ class Plan:
         lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
         if self.change is not None:
             lines += str(self.change).splitlines()
+        if self.waiting_until:
+            lines.append(waiting_line(self.change, self.waiting_until))
         lines.append(f"found by {self.way}: {self.reason}")
         return "\n".join(lines)
 
@@ -173,11 +195,22 @@ class Status:
     retained: tuple[int, ...]
     """Versions whose files are still there."""
     report: StepReport | None
+    run: RunStatus | None = None
+    """The scheduled sync, if there was one: `kgsync run`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         report = None if self.report is None else self.report.to_json()
         return {**asdict(self), "report": report}
+
+
+def waiting_line(change: ChangeCounts | None, until: str | None) -> str:
+    """What waits, and until when."""
+    return f"waiting: {_size(change):,} changed triples, until more have gathered or {until}"
+
+
+def _size(change: ChangeCounts | None) -> int:
+    return sum(change.added_triples) + sum(change.deleted_triples) if change else 0
 
 
 def describe_quality(quality: Quality) -> str:

@@ -1,0 +1,73 @@
+"""`kgsync run`: sync on a schedule, until a signal says stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kgsync.cli.output import output
+from kgsync.errors import KgsyncError
+from kgsync.schedule import Schedule
+from kgsync.sync import KGSync
+
+__all__ = ["run_schedule"]
+
+_PATIENCE_SECONDS = 10.0
+"""How long a step may take to its next safe point before the process ends without it."""
+
+
+def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -> None:
+    """Run the syncs of some settings files.
+
+    Raises:
+        KgsyncError: A setting is wrong, or what ended a sync.
+        SystemExit: Something unexpected ended one.
+    """
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    syncs = [KGSync.from_config(config) for config in configs]
+    schedule = Schedule(syncs, every, cron)
+    log = logging.getLogger(__name__)
+    for config, status in zip(configs, schedule.statuses, strict=True):
+        log.info("%s: runs %s", config, status.schedule)
+    with _signals(schedule.stop):
+        done = schedule.run(_PATIENCE_SECONDS)
+    errors = schedule.errors
+    if not errors or not done:
+        statuses = zip(configs, schedule.statuses, strict=True)
+        output.data([{"config": str(config), **asdict(status)} for config, status in statuses])
+    if not done:
+        # What is not committed does not exist: nothing is lost but the work on one step.
+        log.info("stopped in the middle of a step; it will be done again")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(getattr(errors[0], "exit_code", 1) if errors else 0)
+    for error in errors:
+        raise error if isinstance(error, KgsyncError) else SystemExit(1)  # it has been logged
+    log.info("stopped")
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop at the first signal; end the process, as it is, at the second."""
+    received: list[int] = []
+
+    def handle(number: int, _frame: Any) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,270 @@
+"""Running syncs on a schedule: one run at a time, retries, a clean stop.
+
+A run takes all versions there are. Runs that come due while another one runs become one run after
+it. An error that may pass is tried again after a while, any other ends the schedule of its graph.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from kgsync.config import ScheduleSettings
+from kgsync.durations import seconds_of
+from kgsync.errors import KgsyncError, StateLockedError, TransientStoreError
+from kgsync.listener import Listener
+from kgsync.run_status import RunFile, RunStatus, moment
+from kgsync.triggers import trigger_of
+
+if TYPE_CHECKING:
+    from kgsync.sync import KGSync
+
+__all__ = ["Schedule"]
+
+_COMMITTING = "commit", "publish"
+"""Phases that a step ends with: from here on it is finished."""
+_log = logging.getLogger(__name__)
+
+
+class Schedule:
+    """Runs one or more syncs, each at its times, one at a time."""
+
+    def __init__(
+        self, syncs: Sequence[KGSync], every: str | None = None, cron: str | None = None
+    ) -> None:
+        """Find out when to run.
+
+        Args:
+            syncs: One sync a graph.
+            every: For all of them, instead of what their settings say.
+            cron: The same.
+
+        Raises:
+            ConfigError: Nothing says when, or it makes no sense.
+        """
+        self.errors: list[Exception] = []
+        """What ended the schedules of graphs, in the order it happened."""
+        self._stopping = threading.Event()
+        # Only this may be told to stop by a signal handler: its put() interrupts itself safely.
+        self._inbox: SimpleQueue[None] = SimpleQueue()
+        self._busy = threading.Lock()
+        self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
+        self._graphs = [_Graph(sync, _times(sync, every, cron)) for sync in syncs]
+        self._open = len(self._graphs)
+
+    @property
+    def statuses(self) -> list[RunStatus]:
+        """How each graph is getting on."""
+        return [graph.file.status for graph in self._graphs]
+
+    def run(self, patience: float | None = None) -> bool:
+        """Run until `stop` is called, Ctrl-C is pressed, or every graph has ended by an error.
+
+        Args:
+            patience: How many seconds to wait at the end for a step that is to be abandoned.
+
+        Returns:
+            Whether nothing runs any more; False if the patience was over before.
+
+        Raises:
+            StateLockedError: Another process runs the schedule of one of the graphs.
+        """
+        with ExitStack() as stack:
+            for graph in self._graphs:
+                stack.enter_context(graph.file.held())
+                stack.enter_context(graph.abandoning(self._stopping))
+                self._add(graph)
+            self._scheduler.start()
+            try:
+                self._inbox.get()
+            except KeyboardInterrupt:
+                _log.info("interrupted")
+            self._stopping.set()
+            self._scheduler.shutdown(wait=False)
+            done = self._busy.acquire(timeout=-1 if patience is None else patience)
+            if done:
+                self._busy.release()
+            return done
+
+    def stop(self) -> None:
+        """End `run`; a step that is not being committed is abandoned at its next safe point.
+
+        May be called from any thread and from a signal handler.
+        """
+        self._inbox.put(None)
+
+    def _add(self, graph: _Graph) -> None:
+        # An interval begins with a run, a cron line says itself when.
+        first = {"next_run_time": datetime.now(UTC)} if graph.settings.every else {}
+        graph.job = self._scheduler.add_job(
+            self._run,
+            graph.trigger,
+            [graph],
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+            **first,
+        ).id
+
+    def _run(self, graph: _Graph) -> None:
+        """One run of one graph, in the only worker thread."""
+        with self._busy:
+            job = self._scheduler.get_job(graph.job)
+            if self._stopping.is_set() or job is None:
+                return
+            # What comes due in the meantime is left to be made up for, in one run, afterwards.
+            due = job.next_run_time
+            self._move(graph, None)
+            graph.begin()
+            try:
+                next_run = graph.catch_up(due)
+            except _AbandonedError:
+                graph.end("abandoned")
+                _log.info("%s: the running step was abandoned", graph.name)
+                return
+            except KgsyncError as error:
+                _log.error("%s: %s; its schedule has ended", graph.name, error)
+                self._give_up(graph, error)
+                return
+            except Exception as error:  # noqa: BLE001  # ends this graph, not the others
+                _log.exception("%s: unexpected error; its schedule has ended", graph.name)
+                self._give_up(graph, error)
+                return
+            self._move(graph, next_run)
+
+    def _move(self, graph: _Graph, time: datetime | None) -> None:
+        with suppress(JobLookupError):  # shut down meanwhile
+            self._scheduler.modify_job(graph.job, next_run_time=time)
+
+    def _give_up(self, graph: _Graph, error: Exception) -> None:
+        # Another thread will see the error: it must not get hold of what this one had open.
+        for part in (error, error.__cause__, error.__context__):
+            if part is not None:
+                traceback.clear_frames(part.__traceback__)
+        graph.end("error", last_error=str(error) or repr(error), stopped=moment())
+        self.errors.append(error)
+        with suppress(JobLookupError):
+            self._scheduler.remove_job(graph.job)
+        self._open -= 1
+        if not self._open:
+            self.stop()
+
+
+class _Graph:
+    """One sync of the schedule."""
+
+    def __init__(self, sync: KGSync, settings: ScheduleSettings) -> None:
+        self.sync = sync
+        self.settings = settings
+        self.trigger = trigger_of(settings)
+        self.name = sync.state.path.name
+        times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
+        self.file = RunFile(sync.state, times)
+        self.job: str = ""
+
+    @contextmanager
+    def abandoning(self, stopping: threading.Event) -> Iterator[None]:
+        """Let steps be abandoned for a while."""
+        listener = self.sync.listener
+        self.sync.listener = _Abandoning(listener, stopping)
+        try:
+            yield
+        finally:
+            self.sync.listener = listener
+
+    def begin(self) -> None:
+        """Note that a run begins."""
+        runs = self.file.status.runs + 1
+        self.file.update(last_start=moment(), last_end=None, next_run=None, runs=runs)
+
+    def end(self, outcome: str, **changes: Any) -> None:
+        """Note how a run ended."""
+        self.file.update(last_end=moment(), last_outcome=outcome, **changes)
+
+    def catch_up(self, due: datetime) -> datetime:
+        """Take all versions there are; returns when to run again.
+
+        Raises:
+            KgsyncError: Trying again will not help.
+        """
+        before = self.file.status.commits
+        try:
+            while (report := self.sync.step()).changed:
+                self.file.update(commits=self.file.status.commits + 1)
+                seconds = sum(report.seconds.values())
+                done = f"version {report.version}: {report.action} from {report.graph_version}"
+                _log.info("%s: %s in %.1f s", self.name, done, seconds)
+                for warning in report.warnings:
+                    _log.warning("%s: %s", self.name, warning)
+                if not report.behind:
+                    break
+        except (TransientStoreError, StateLockedError) as error:
+            return self._retry(error, due)
+        commits = self.file.status.commits - before
+        outcome = f"{commits} version(s) committed" if commits else str(report)
+        _log.debug("%s: %s", self.name, outcome)
+        self.end(outcome, next_run=moment(due), transient_errors_in_row=0)
+        return due
+
+    def _retry(self, error: Exception, due: datetime) -> datetime:
+        status = self.file.status
+        row = status.transient_errors_in_row + 1
+        later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, row))
+        next_run = later if row <= self.settings.retries else max(later, due)
+        self.end(
+            "error that may pass",
+            transient_errors_in_row=row,
+            transient_errors=status.transient_errors + 1,
+            last_error=str(error),
+            next_run=moment(next_run),
+        )
+        _log.warning("%s: %s; next try %s", self.name, error, moment(next_run))
+        return next_run
+
+
+class _AbandonedError(Exception):
+    """A step was left because the schedule is to stop."""
+
+
+class _Abandoning:
+    """Passes on what it hears, and leaves a step that is not being committed when told to stop."""
+
+    def __init__(self, listener: Listener, stopping: threading.Event) -> None:
+        self._listener = listener
+        self._stopping = stopping
+
+    def phase(self, name: str) -> None:
+        if self._stopping.is_set() and name not in _COMMITTING:
+            raise _AbandonedError
+        self._listener.phase(name)
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        if self._stopping.is_set():
+            raise _AbandonedError
+        self._listener.progress(name, done, total)
+
+
+def _times(sync: KGSync, every: str | None, cron: str | None) -> ScheduleSettings:
+    settings = sync.settings.schedule
+    if every is None and cron is None:
+        return settings
+    given = replace(settings, every=every, cron=cron)
+    return replace(sync.settings, schedule=given).schedule  # checked
+
+
+def _delay(settings: ScheduleSettings, tries: int) -> float:
+    """Seconds before the next try: twice as many each time, less a random part."""
+    first, most = seconds_of(settings.retry_after), seconds_of(settings.retry_most)
+    return min(most, first * 2.0 ** min(tries - 1, 30)) * random.uniform(0.5, 1.0)  # noqa: S311
