@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -12,7 +13,7 @@ import pyarrow.csv
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import Receive, TripleBatch
 
-__all__ = ["TsvSink", "push_rows"]
+__all__ = ["TsvSink", "batch_of", "push_rows"]
 
 _BLOCK_BYTES = 1 << 20
 _BLOCK_ROWS = 10_000
@@ -106,6 +107,10 @@ def push_rows(rows: Iterable[tuple[str, str, str]], receive: Receive) -> None:
     """Push triples given as N-Triples text, in blocks."""
     rows = iter(rows)
     while block := list(islice(rows, _BLOCK_ROWS)):
-        columns = (pa.array(column, pa.string()) for column in zip(*block, strict=True))
-        encoded = [column.dictionary_encode() for column in columns]
-        receive(pa.RecordBatch.from_arrays(encoded, schema=_SCHEMA))
+        receive(batch_of(*(pa.array(column, pa.string()) for column in zip(*block, strict=True))))
+
+
+def batch_of(subjects: Any, predicates: Any, objects: Any) -> TripleBatch:
+    """The batch of three Arrow arrays of N-Triples text."""
+    columns = [column.dictionary_encode() for column in (subjects, predicates, objects)]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)

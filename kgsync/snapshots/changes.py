@@ -10,8 +10,6 @@ without a column `date` the first date in the label counts.
 
 from __future__ import annotations
 
-import csv
-import datetime
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kgsync.errors import ConfigError
+from kgsync.graph.version_table import issued, read_version_table
 from kgsync.snapshots.files import find_file
 from kgsync.snapshots.statements import Statements, read_lines
 from kgsync.snapshots.version import PIECE_ROWS, BuiltVersion, joined
@@ -28,7 +27,6 @@ from kgsync.snapshots.version import PIECE_ROWS, BuiltVersion, joined
 __all__ = ["ChangeFiles", "StatedVersion"]
 
 _CHANGE = re.compile(r"(\d+)\.(added|removed)\.nt(\.gz)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ class ChangeFiles:
         if missing:
             raise ConfigError(f"change {missing[0]:04} is missing in {folder / 'changes'}")
         changes = tuple(found[number] for number in sorted(found) if number)
-        return cls(find_file(folder, "base.nt"), changes, _described(folder / "versions.tsv"))
+        return cls(find_file(folder, "base.nt"), changes, read_version_table(folder))
 
     def __len__(self) -> int:
         return 1 + len(self.changes)
@@ -101,37 +99,12 @@ class ChangeFiles:
     def _version(self, number: int, statements: Statements, idle: int) -> StatedVersion:
         row = self.described.get(number, {})
         label = row.get("label") or f"version {number}"
-        date = _DATE.search(row.get("date") or label)
-        if date and not _is_date(date[0]):
-            raise ConfigError(
-                f"versions.tsv gives version {number} the date {date[0]}, which is none"
-            )
         return StatedVersion(
             name=str(number),
             title=label,
             edges=statements.edges(),
             terms=statements.terms,
-            issued=date[0] if date else None,
+            issued=issued(number, row),
             lines=statements.lines(),
             without_effect=idle,
         )
-
-
-def _is_date(text: str) -> bool:
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _described(path: Path) -> dict[int, dict[str, str]]:
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        try:
-            return {int(row["idx"]): row for row in rows}
-        except (KeyError, TypeError, ValueError):
-            where = f"{path}, line {rows.line_num}"
-            raise ConfigError(f"{where}: a column `idx` with a whole number is expected") from None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from kgsync.errors import ConfigError
+from kgsync.graph.rdf_files import READ_ERRORS, open_file
 
 __all__ = ["check_file", "find_file", "first_fields", "open_bytes"]
 
@@ -45,9 +44,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """
     check_file(path)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as opened:
-            yield cast("IO[bytes]", opened)
-    except (OSError, EOFError, zlib.error) as error:
+        with open_file(path) as opened:
+            yield opened
+    except READ_ERRORS as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
 
 
