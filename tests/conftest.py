@@ -11,6 +11,8 @@ from tempfile import gettempdir
 
 import pytest
 
+pytest_plugins = ["tests.servers.fixtures"]
+
 _ROOT = Path(__file__).parents[1]
 
 
