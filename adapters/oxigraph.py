@@ -45,7 +45,9 @@ class OxigraphStore:
         self.label = label
 
     @classmethod
-    def open(cls, target: str | Path | ox.Store, *, create: bool = False) -> OxigraphStore:
+    def open(
+        cls, target: str | Path | ox.Store, *, create: bool = False, workspace: Path | None = None
+    ) -> OxigraphStore:
         """Open a directory, or wrap an existing store.
 
         Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rdflib import BNode, ConjunctiveGraph, Dataset, Graph, URIRef
@@ -36,7 +37,9 @@ class RdflibStore:
         )
 
     @classmethod
-    def open(cls, target: Graph, *, create: bool = False) -> RdflibStore:
+    def open(
+        cls, target: Graph, *, create: bool = False, workspace: Path | None = None
+    ) -> RdflibStore:
         """Wrap a dataset or a graph.
 
         Raises:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from kgsync.config import Settings, load_settings
     from kgsync.errors import KgsyncError
     from kgsync.graph.change import ChangeSet
+    from kgsync.graph.endpoint import Endpoint
     from kgsync.graph.stores import open_store
     from kgsync.report import Plan, Status, StepReport
     from kgsync.sync import KGSync
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ChangeSet",
+    "Endpoint",
     "KGSync",
     "KgsyncError",
     "Plan",
@@ -29,6 +31,7 @@ __all__ = [
 
 _HOMES = {
     "ChangeSet": "kgsync.graph.change",
+    "Endpoint": "kgsync.graph.endpoint",
     "KGSync": "kgsync.sync",
     "KgsyncError": "kgsync.errors",
     "Plan": "kgsync.report",

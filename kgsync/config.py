@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
-import math
 import os
 import tomllib
-import types
-import typing
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal
 
+from kgsync.config_checks import check
+from kgsync.config_toml import build
+from kgsync.durations import seconds_of
 from kgsync.errors import ConfigError
 
+if TYPE_CHECKING:
+    from kgsync.graph.stores import StoreTarget
+
 __all__ = [
+    "EndpointSettings",
     "EvaluationSettings",
     "FilterSettings",
     "ModelSettings",
     "PublishSettings",
     "RunSettings",
+    "ScheduleSettings",
     "Settings",
     "SourceSettings",
     "SplitSettings",
@@ -33,14 +37,53 @@ __all__ = [
 
 StartVectors = Literal["average", "random", "best", "balance", "jumps"]
 Norm = Literal["l1", "l2", "l2sq"]
+Corruption = Literal["uniform", "bernoulli"]
 
 
 _MEANING = "name", "dimension", "relation_dimension", "norm"
 """Settings of a model that fix what its vectors mean."""
-_DIVISORS = {"analogy": 4, "complex": 2}
-"""Models whose vectors fall into parts of equal length."""
-_CLOSED_FORMS = "transe", "transh"
-"""Models for which the best place of a new element can be computed."""
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """How a SPARQL endpoint is spoken to.
+
+    Secrets come from the environment: KGSYNC_USER, KGSYNC_PASSWORD, KGSYNC_TOKEN.
+    """
+
+    update_url: str | None = None
+    """Where updates go; without it nothing is written into the store."""
+    auth: Literal["none", "basic", "digest", "bearer"] = "none"
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with every request."""
+    timeout: str = "2m"
+    """Time without a byte before an answer is given up."""
+    answer_timeout: str = "1h"
+    """Time for a whole answer."""
+    max_bytes: int = 1 << 36
+    """Size of the largest answer."""
+    max_rows: int = 0
+    """The endpoint's limit on the rows of an answer; 0 finds it out."""
+    retries: int = 5
+    """How often a request is repeated that failed for a reason that may pass."""
+
+    def applied(self, target: StoreTarget) -> StoreTarget:
+        """A target with these settings, if it is the address of an endpoint."""
+        if not isinstance(target, str) or not target.lower().startswith(("http://", "https://")):
+            return target
+        from kgsync.graph.endpoint import Endpoint
+
+        return Endpoint(
+            target,
+            update_url=self.update_url,
+            auth=self.auth,
+            headers=self.headers,
+            timeout=seconds_of(self.timeout),
+            answer_timeout=seconds_of(self.answer_timeout),
+            max_bytes=self.max_bytes,
+            max_rows=self.max_rows or None,
+            retries=self.retries,
+        )
 
 
 @dataclass(frozen=True)
@@ -48,17 +91,26 @@ class SourceSettings:
     """Where the graph is and how its versions are found."""
 
     store: str | None = None
-    """Path of an Oxigraph directory, or a URL for which an adapter is installed."""
+    """Path of an Oxigraph directory or of files, or the URL of a SPARQL endpoint."""
     graphs: str | None = None
     """IRI with `{version}` for one path segment; a plain IRI or "default" for a live graph."""
     catalog: str | None = None
     """Named graph of the version metadata; the default graph if not set."""
     scope: str | None = None
     """File of a query that selects ?s ?p ?o from `GRAPH $graph`: what to embed at all."""
+    ready: str | None = None
+    """Property that a version's graph has in the catalogue once it is complete. If not set,
+    `dcterms:issued` is, where some versions have it."""
+    settle: str = "10s"
+    """A version of a shared store that nothing says is complete is taken when it has had the same
+    number of triples for so long."""
+    read_whole: str = "1d"
+    """How often a live graph is read whole, though counts by hash show no change."""
     start: str = "oldest"
     """First version to take: "oldest", "latest", or a graph IRI."""
     max_removed: float = 0.2
     """A step that would remove a larger share of the edges stops and says so."""
+    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
 
 
 @dataclass(frozen=True)
@@ -126,6 +178,9 @@ class TrainingSettings:
     steps: Literal["batch", "pair"] = "batch"
     """When vectors move: once a batch, as in the paper, or after every pair of a true and a false
     triple, which is faster; only for TransE, and not with torch."""
+    corruption: Corruption = "uniform"
+    """Which side of a triple is replaced to make it false: either alike, as in the paper, or, with
+    "bernoulli", more often the one that has fewer true answers, by relation."""
     learning_rate: float | None = None
     """Model default: 0.001 (translational), 0.1 (semantic matching)."""
     validate_every: int = 10
@@ -191,6 +246,8 @@ class PublishSettings:
     """Store to publish into; the source where it can be written, else one inside the state."""
     graph: str | None = None
     """Named graph of the metadata; `urn:kgsync:<name>` if not set."""
+    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    """If the target is one."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +258,34 @@ class RunSettings:
     threads: int = 1
     """CPU threads; 0 takes all. With 1 the same input and seed give the same vectors."""
     backend: Literal["auto", "cpu", "torch"] = "auto"
-    """What computes the epochs: compiled kernels on the CPU (auto takes them), or torch."""
+    """What computes: compiled kernels on the CPU (auto takes them there), or torch."""
+    device: str = "cpu"
+    """Where torch trains: any device it knows, as "cuda", "cuda:1" or "mps". On others than the
+    CPU, runs need not repeat to the bit."""
+
+
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """When `kgsync run` steps, and which changes are worth a step; durations like "15m"."""
+
+    every: str | None = None
+    """Time from one run to the next; the first one is at once."""
+    cron: str | None = None
+    """Instead: a cron line of five fields, in local time."""
+    jitter: str = "0s"
+    """Put off every run by a random time of at most so long."""
+    retries: int = 5
+    """After an error that may pass, try so often before waiting for the next regular run."""
+    retry_after: str = "10s"
+    """Wait about so long before the first such try, and twice as long before each further one."""
+    retry_most: str = "10m"
+    """But never longer than that."""
+    latest_only: bool = False
+    """Take the newest graph version only; otherwise every version is a step of its own."""
+    min_change: int = 0
+    """Let changes gather until so many triples were added or deleted."""
+    max_wait: str = "1d"
+    """Take smaller changes, too, once the oldest of them has waited so long."""
 
 
 @dataclass(frozen=True)
@@ -218,9 +302,10 @@ class Settings:
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     publish: PublishSettings = field(default_factory=PublishSettings)
     run: RunSettings = field(default_factory=RunSettings)
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
 
     def __post_init__(self) -> None:
-        _check(self)
+        check(self)
 
     def scope_text(self) -> str | None:
         """The text of the scope query."""
@@ -269,7 +354,7 @@ def load_settings(path: Path | str) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
     _anchor(data, path.parent)
-    return _build(Settings, data, str(path))
+    return build(Settings, data, str(path))
 
 
 def _anchor(data: dict[str, Any], folder: Path) -> None:
@@ -283,117 +368,3 @@ def _anchor(data: dict[str, Any], folder: Path) -> None:
         value = data.get(section, {}).get(key) if isinstance(data.get(section), dict) else None
         if isinstance(value, str) and "://" not in value:
             data[section][key] = os.path.normpath(folder / value)
-
-
-T = TypeVar("T")
-
-
-def _build(cls: type[T], data: Any, where: str) -> T:
-    """A dataclass from TOML data, every key and type checked."""
-    if not isinstance(data, dict):
-        raise ConfigError(f"{where} must be a table of keys, not {data!r}")
-    hints = typing.get_type_hints(cls)
-    known = [f.name for f in fields(cast("Any", cls))]
-    for key in data:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
-            raise ConfigError(f"{where} has no key {key!r}; {hint}")
-    values = {key: _value(hints[key], value, f"{where}: {key}") for key, value in data.items()}
-    return cls(**values)
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    if is_dataclass(hint):
-        return _build(cast("type[Any]", hint), value, where)
-    origin, options = typing.get_origin(hint), typing.get_args(hint)
-    if origin is types.UnionType:
-        (hint,) = (option for option in options if option is not type(None))
-        return _value(hint, value, where)
-    if origin is Literal:
-        if value not in options:
-            raise ConfigError(f"{where} must be one of {', '.join(options)}, not {value!r}")
-        return value
-    if origin is tuple:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ConfigError(f"{where} must be a list of texts, not {value!r}")
-        return tuple(value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ConfigError(f"{where} must be of type {hint.__name__}, not {value!r}")
-    return value
-
-
-def _check(settings: Settings) -> None:
-    """Values that have the right type and still make no sense."""
-    from kgsync.models import MODELS
-
-    split, model, update = settings.split, settings.model, settings.update
-    if model.name not in MODELS:
-        known = ", ".join(sorted(MODELS))
-        raise ConfigError(f"there is no model named {model.name!r}; known models: {known}")
-    rules = [
-        (min(split.validation, split.test) >= 0, "split: shares must not be negative"),
-        (split.validation + split.test < 1, "split: no training edges would be left"),
-        (len(split.key.encode()) <= 64, "split: key must be at most 64 bytes"),
-        (1 <= model.dimension <= 100_000, "model: dimension must lie between 1 and 100,000"),
-        (
-            model.dimension % _DIVISORS.get(model.name, 1) == 0,
-            f"model: {model.name} needs a dimension divisible by {_DIVISORS.get(model.name)}",
-        ),
-        (0 < model.margin < math.inf, "model: margin must be a positive number"),
-        (model.l2_penalty >= 0, "model: l2_penalty must not be negative"),
-        (settings.filter.min_degree >= 1, "filter: min_degree must be at least 1"),
-        (settings.training.epochs >= 0, "training: epochs must not be negative"),
-        (settings.training.batches >= 1, "training: batches must be at least 1"),
-        (
-            settings.training.steps == "batch"
-            or (model.name == "transe" and settings.run.backend != "torch"),
-            "training: steps = 'pair' is for transe only, and not for backend = 'torch'",
-        ),
-        (settings.training.validate_every >= 0, "training: validate_every must not be negative"),
-        (settings.training.patience >= 1, "training: patience must be at least 1"),
-        (
-            model.relation_dimension == 0 or model.name == "transd",
-            f"model: {model.name} has no relation_dimension of its own; only transd has",
-        ),
-        (0 <= model.relation_dimension <= 100_000, "model: relation_dimension is out of range"),
-        (
-            update.start_vectors in ("average", "random") or model.name in _CLOSED_FORMS,
-            f"update: {model.name} has start_vectors 'average' and 'random' only, not "
-            + repr(update.start_vectors),
-        ),
-        (
-            settings.evaluation.stability_sample != 1,
-            "evaluation: stability_sample must be 0 or at least 2",
-        ),
-        (update.start_negatives >= 0, "update: start_negatives must not be negative"),
-        (update.jump_rounds >= 0, "update: jump_rounds must not be negative"),
-        (update.jump_size > 0, "update: jump_size must be positive"),
-        (update.pretraining_epochs >= 0, "update: pretraining_epochs must not be negative"),
-        (update.pretraining_negatives >= 1, "update: pretraining_negatives must be at least 1"),
-        (update.change_epochs >= 0, "update: change_epochs must not be negative"),
-        (update.general_epochs >= 0, "update: general_epochs must not be negative"),
-        (update.validate_every >= 0, "update: validate_every must not be negative"),
-        (update.patience >= 1, "update: patience must be at least 1"),
-        (settings.evaluation.memory_mb >= 1, "evaluation: memory_mb must be at least 1"),
-        (settings.state.keep >= 1, "state: keep must be at least 1"),
-        (0 <= settings.run.threads <= 1024, "run: threads must lie between 0 and 1,024"),
-        (0 <= settings.source.max_removed <= 1, "source: max_removed must lie between 0 and 1"),
-    ]
-    for name in ("validation_sample", "test_sample", "stability_sample"):
-        sample = getattr(settings.evaluation, name)
-        rules.append((sample >= 0, f"evaluation: {name} must not be negative"))
-    for section, key in (
-        ("training", "learning_rate"),
-        ("update", "pretraining_learning_rate"),
-        ("update", "change_learning_rate"),
-        ("update", "general_learning_rate"),
-    ):
-        rate = getattr(getattr(settings, section), key)
-        holds = rate is None or 0 < rate < math.inf
-        rules.append((holds, f"{section}: {key} must be a positive number"))
-    for right, message in rules:
-        if not right:
-            raise ConfigError(message)

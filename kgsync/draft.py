@@ -62,6 +62,7 @@ def prepare(
         previous=current.manifest.version if current else None,
         graph_version=reading.version.name,
         behind=reading.behind,
+        gathered=reading.gathered,
         triples=reading.split.sizes(),
         entities=len(living.entities),
         relations=len(living.relations),

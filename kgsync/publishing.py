@@ -36,7 +36,8 @@ class PublishTarget:
         """
         self._enabled = settings.metadata
         self._source = source
-        self._target = None if _same_place(settings.target, source) else settings.target
+        elsewhere = None if _same_place(settings.target, source) else settings.target
+        self._target = settings.endpoint.applied(elsewhere)
         self._state = state
         name = settings.graph or f"urn:kgsync:{slug(state.path.name) or 'graph'}"
         self._graph = MetadataGraph(check_iri(name), state.uuid)
@@ -96,7 +97,10 @@ class PublishTarget:
             with opened(self._target, create=True) as store:
                 yield store
         elif source is None:
-            with opened(self._source) as reopened, self._store(reopened) as store:
+            with (
+                opened(self._source, workspace=self._state.workspace) as reopened,
+                self._store(reopened) as store,
+            ):
                 yield store
         elif source.capabilities.writable and source.capabilities.named_graphs:
             yield source

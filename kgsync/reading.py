@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+import time
 from dataclasses import dataclass
 
 from kgsync.committed import CommittedVersion
 from kgsync.config import Settings
+from kgsync.durations import seconds_of
 from kgsync.errors import LargeRemovalError, VersionError
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.fetch import Base, Fetched, fetch
@@ -17,12 +20,14 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
+from kgsync.state import State, write_file
 
 __all__ = [
     "Earlier",
     "Reading",
     "check_removal",
     "graph_version_of",
+    "note_whole",
     "passed_over",
     "read_version",
     "todo",
@@ -46,6 +51,8 @@ class Reading:
     change: ChangeSet
     removed_share: float
     """Share of the embedded edges that are gone."""
+    gathered: tuple[str, ...] = ()
+    """Versions before this one that were not taken: their changes come with it."""
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -55,7 +62,8 @@ class Reading:
 
 def versions_of(store: GraphStore, settings: Settings) -> VersionList:
     """The versions of the graph the settings name."""
-    return find_versions(store, settings.source.graphs, settings.source.catalog)
+    source = settings.source
+    return find_versions(store, source.graphs, source.catalog, source.ready)
 
 
 def todo(
@@ -70,14 +78,24 @@ def graph_version_of(current: CommittedVersion | None) -> GraphVersion | None:
     return GraphVersion(**current.manifest.graph_version) if current else None
 
 
-def passed_over(versions: VersionList, committed: Sequence[str]) -> tuple[str, ...]:
-    """Versions that turned up late: between the first and the last committed one, never taken."""
+def passed_over(versions: VersionList, state: State) -> tuple[str, ...]:
+    """Versions that turned up late: between the first and the last committed one, never seen."""
+    committed = _committed(state)
     names = [version.name for version in versions.versions]
     known = [names.index(name) for name in committed if name in names]
     if not known:
         return ()
     between = names[min(known) : names.index(committed[-1])] if committed[-1] in names else []
     return tuple(name for name in between if name not in committed)
+
+
+def _committed(state: State) -> list[str]:
+    """Names of the graph versions taken so far, alone or gathered, oldest first."""
+    manifests = state.readable_manifests() if state.exists else []
+    names = []
+    for manifest in manifests:
+        names += [*manifest.report.get("gathered", ()), manifest.graph_version["name"]]
+    return names
 
 
 @dataclass(frozen=True)
@@ -88,10 +106,14 @@ class Earlier:
     """The ids given so far."""
     base: Base | None
     """The version that the next one is compared with."""
+    thorough: bool = False
+    """Whether it is time to read a live graph whole again."""
 
     @classmethod
-    def committed(cls, current: CommittedVersion | None, settings: Settings) -> Earlier:
-        """What the committed version knows."""
+    def committed(
+        cls, current: CommittedVersion | None, settings: Settings, state: State | None = None
+    ) -> Earlier:
+        """What the committed version knows, and the state."""
         key = settings.split.key.encode()
         if current is None:
             return cls(TermIndex(key), None)
@@ -99,7 +121,10 @@ class Earlier:
         source = TripleSource(manifest.graph_version["graph"], settings.scope_text())
         skipped = Skipped(**{name: manifest.skipped[name] for name in vars(Skipped())})
         base = Base(source, current.graph.edges, manifest.triples, skipped)
-        return cls(current.graph.terms.keyed(key), base)
+        thorough = state is not None and _age_of_whole(state) > seconds_of(
+            settings.source.read_whole
+        )
+        return cls(current.graph.terms.keyed(key), base, thorough)
 
     @classmethod
     def read(cls, reading: Reading, settings: Settings) -> Earlier:
@@ -130,7 +155,7 @@ def read_version(
     """
     version = versions[0]
     source = TripleSource(version.graph, settings.scope_text())
-    fetched = fetch(store, source, earlier.terms, earlier.base)
+    fetched = fetch(store, source, earlier.terms, earlier.base, thorough=earlier.thorough)
     name = _named(version)
     if not len(fetched.edges):
         raise VersionError(
@@ -158,6 +183,21 @@ def read_version(
         change=change,
         removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
     )
+
+
+def note_whole(reading: Reading, state: State) -> None:
+    """Remember when a graph was last read whole; only called under the lock of the state."""
+    if reading.fetched.way == "scan":
+        with state.writing("the time of the last whole reading"):
+            write_file(state.path / "whole.json", json.dumps({"at": time.time()}))
+
+
+def _age_of_whole(state: State) -> float:
+    try:
+        data = json.loads((state.path / "whole.json").read_text(encoding="utf-8"))
+        return time.time() - float(data["at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return math.inf
 
 
 def check_removal(reading: Reading, settings: Settings) -> None:

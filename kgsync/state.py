@@ -2,6 +2,11 @@
 
     state.json            format, owner's UUID
     lock                  held (flock) while a process steps
+    endpoint/             what was found out about the store, and parts of an interrupted reading
+    looks.json            sizes of versions that may still be loaded
+    whole.json            when a live graph was last read whole
+    waiting.json          changes that were seen and are too small to be taken yet
+    run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given
     000042/manifest.json  what the version is, with a checksum of every file in it
     000042/graph/         term ids, edges, living elements
@@ -89,6 +94,11 @@ class State:
         self._store = store
 
     @property
+    def workspace(self) -> Path:
+        """Where an adapter may remember things that can be found out again."""
+        return self.path / "endpoint"
+
+    @property
     def exists(self) -> bool:
         """Whether the directory holds a state, be it a damaged one."""
         if (self.path / "state.json").exists():
@@ -127,7 +137,7 @@ class State:
         Raises:
             StateLockedError: Another process holds it.
         """
-        with self._writing("the lock"):
+        with self.writing("the lock"):
             self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -197,7 +207,7 @@ class State:
     def drafting(self, number: int) -> Iterator[Path]:
         """A folder to write a new version into; removed again if that fails."""
         draft = self.path / f"draft-{number:06d}"
-        with self._writing(f"version {number}"):
+        with self.writing(f"version {number}"):
             try:
                 shutil.rmtree(draft, ignore_errors=True)
                 draft.mkdir()
@@ -208,7 +218,7 @@ class State:
 
     def seal(self, draft: Path, manifest: Manifest) -> VersionFolder:
         """Sync a draft to disk and give it its name. It is not committed yet."""
-        with self._writing(f"version {manifest.version}"):
+        with self.writing(f"version {manifest.version}"):
             files = {}
             for path in sorted(p for p in draft.rglob("*") if p.is_file()):
                 _sync(path)
@@ -229,7 +239,7 @@ class State:
     def commit(self, number: int) -> None:
         """Make a sealed version the current one. This one rename is the commit."""
         highest = max(number, int(self._pointer()["highest"]))
-        with self._writing("CURRENT"):
+        with self.writing("CURRENT"):
             self._point(number, highest)
 
     def superfluous(self, keep: int) -> list[int]:
@@ -256,7 +266,7 @@ class State:
         """Give a new directory its identity; only called under the lock."""
         if self.exists:
             return
-        with self._writing("the state"):
+        with self.writing("the state"):
             self._point(**_NOTHING)
             identity = {"format": FORMAT, "uuid": str(uuid.uuid4()), "store": self._store}
             write_file(self.path / "state.json", json.dumps(identity))
@@ -296,7 +306,7 @@ class State:
         return data
 
     @contextmanager
-    def _writing(self, what: str) -> Iterator[None]:
+    def writing(self, what: str) -> Iterator[None]:
         """Turn a refusal of the disk into an error that says what is still safe."""
         try:
             yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,9 @@ from kgsync.errors import (
     StateError,
 )
 from kgsync.evaluation.cost import Cost
+from kgsync.gathering import Waiting, choose
 from kgsync.graph.living import Living
+from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_label, store_name
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
@@ -29,17 +32,21 @@ from kgsync.reading import (
     Reading,
     check_removal,
     graph_version_of,
+    note_whole,
     passed_over,
     read_version,
     todo,
     versions_of,
 )
 from kgsync.report import Plan, Status, StepReport
+from kgsync.run_status import RunStatus
 from kgsync.seeds import Seeds
+from kgsync.settling import await_rest
 from kgsync.state import State
 from kgsync.training.threads import use_threads
 
 if TYPE_CHECKING:
+    from kgsync.schedule import Schedule
     from kgsync.training.problem import Problem
     from kgsync.vectors import Neighbor, Prediction, Vector, VectorView
 
@@ -61,8 +68,9 @@ class KGSync:
         """Name the graph and the settings; nothing is opened yet.
 
         Args:
-            store: A path (embedded Oxigraph), a `pyoxigraph.Store`, an `rdflib.Dataset` or
-                `Graph`, or any object that satisfies `kgsync.graph.port.GraphStore`.
+            store: A path (embedded Oxigraph, or files), the URL of a SPARQL endpoint or an
+                `Endpoint`, a `pyoxigraph.Store`, an `rdflib.Dataset` or `Graph`, or any object
+                that satisfies `kgsync.graph.port.GraphStore`.
             graphs: Graph IRI with `{version}` in it, or of one live graph; see
                 `SourceSettings.graphs`.
             state: State directory; `.kgsync/<name of the store>` by default.
@@ -79,8 +87,9 @@ class KGSync:
         self.settings = settings
         path = Path(chosen) if chosen else Path(".kgsync") / store_name(store)
         self.state = State(path, store_identity(store, path))
-        self._target = store
-        self._listener = listener or SilentListener()
+        self._target = settings.source.endpoint.applied(store)
+        self.listener = listener or SilentListener()
+        self._schedule: Schedule | None = None
         self._view: tuple[tuple[str, int, str], VectorView] | None = None
 
     @classmethod
@@ -106,13 +115,13 @@ class KGSync:
         self._check_settings(current)
         with opened(self._target) as store:
             versions = versions_of(store, self.settings)
-            late = passed_over(versions, self._committed_graphs())
+            late = passed_over(versions, self.state)
             nothing = Plan(None, versions.order, 0, versions.pending, late)
             ahead = todo(versions, current, self.settings)
             if not ahead:
                 return nothing
-            earlier = Earlier.committed(current, self.settings)
-            reading = read_version(store, ahead, earlier, self.settings)
+            choice = choose(store, ahead, current, self.settings, self.state)
+        reading = choice.reading
         if current is not None and versions.order == "live" and not reading.change:
             return nothing
         return replace(
@@ -121,39 +130,48 @@ class KGSync:
             behind=len(ahead),
             change=reading.change.counts(),
             empty=versions.empty_between(graph_version_of(current), reading.version),
+            gathered=reading.gathered,
+            waiting_until=choice.until,
             removed_share=reading.removed_share,
             skipped=reading.skipped,
             way=reading.fetched.way,
             reason=reading.fetched.reason,
         )
 
-    def step(self, *, allow_large_removal: bool = False) -> StepReport:
+    def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
         """Take one graph version: read it, update the vectors, publish and commit them.
 
         Args:
             allow_large_removal: Go on even if more than `max_removed` of the edges vanish.
+            now: Take also a change that is smaller than `min_change`.
 
         Returns:
-            What was done; `changed` is False if there was nothing new.
+            What was done; `changed` is False if there was nothing new, or not enough.
 
         Raises:
             KgsyncError: Whatever went wrong; the committed version is as it was.
         """
-        phases = Phases(self._listener)
+        phases = Phases(self.listener)
         with self.state.lock():
             current = self._current()
             self._check_settings(current)
-            with phases("fetch"), opened(self._target) as store:
+            with phases("fetch"), self._opened() as store:
                 self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
-                late = passed_over(versions, self._committed_graphs())
+                late = passed_over(versions, self.state)
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
-                    return self._nothing_new(current, late)
-                earlier = Earlier.committed(current, self.settings)
-                reading = read_version(store, ahead, earlier, self.settings)
+                    return _nothing_new(current, late)
+                await_rest(store, versions, ahead, self.settings, self.state)
+                choice = choose(store, ahead, current, self.settings, self.state, now=now)
+            reading = choice.reading
+            note_whole(reading, self.state)
+            if choice.waiting is not None:
+                choice.waiting.save(self.state)
+                return replace(_nothing_new(current, late), **choice.report())
             if current is not None and versions.order == "live" and not reading.change:
-                return self._nothing_new(current, late)
+                Waiting.forget(self.state)  # what had waited was taken back
+                return _nothing_new(current, late)
             if not allow_large_removal:
                 check_removal(reading, self.settings)
             cost = Cost()
@@ -164,10 +182,10 @@ class KGSync:
             )
             return replace(report, warnings=(*report.warnings, *empty, *_late_warnings(late)))
 
-    def catch_up(self, *, allow_large_removal: bool = False) -> list[StepReport]:
+    def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
         """Step until there is nothing new; returns the report of every version committed."""
         reports = []
-        while (report := self.step(allow_large_removal=allow_large_removal)).changed:
+        while (report := self.step(allow_large_removal=allow_large_removal, now=now)).changed:
             reports.append(report)
             if report.behind == 0:
                 break
@@ -175,10 +193,10 @@ class KGSync:
 
     def rebuild(self) -> StepReport:
         """Train from scratch on the newest graph version, under the settings as they are now."""
-        phases = Phases(self._listener)
+        phases = Phases(self.listener)
         with self.state.lock():
             current, warnings = self._current_or_damage()
-            with phases("fetch"), opened(self._target) as store:
+            with phases("fetch"), self._opened() as store:
                 self._publish().check(store, None)
                 newest = versions_of(store, self.settings).versions[-1:]
                 earlier = replace(Earlier.committed(current, self.settings), base=None)
@@ -200,7 +218,7 @@ class KGSync:
             StateError: The state has versions already.
             ConfigError: The file does not fit the model or the graph.
         """
-        phases = Phases(self._listener)
+        phases = Phases(self.listener)
         with self.state.lock():
             if self._current() is not None:
                 raise StateError(
@@ -208,7 +226,7 @@ class KGSync:
                     "adopted as the first one: use another state directory"
                 )
             vectors = load_vectors(Path(file))
-            with phases("fetch"), opened(self._target) as store:
+            with phases("fetch"), self._opened() as store:
                 self._publish().check(store, None)
                 ahead = todo(versions_of(store, self.settings), None, self.settings)
                 earlier = Earlier.committed(None, self.settings)
@@ -216,6 +234,29 @@ class KGSync:
             with phases("adopt"):
                 trained = self._adopted(reading, vectors, str(file))
             return self._commit(reading, trained, None, phases, Cost())
+
+    def run(self, every: str | None = None, cron: str | None = None) -> None:
+        """Catch up again and again, until `stop` is called or Ctrl-C is pressed.
+
+        Args:
+            every: Time between two runs, like "15m"; `schedule.every` if nothing is given.
+            cron: Instead: a cron line of five fields.
+
+        Raises:
+            ConfigError: Neither the arguments nor the settings say when.
+            KgsyncError: What ended it; errors that may pass are tried again.
+        """
+        from kgsync.schedule import Schedule
+
+        self._schedule = Schedule([self], every, cron)
+        self._schedule.run()
+        for error in self._schedule.errors:
+            raise error
+
+    def stop(self) -> None:
+        """End `run` from another thread; a step that is not being committed is abandoned."""
+        if self._schedule is not None:
+            self._schedule.stop()
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -280,6 +321,7 @@ class KGSync:
             versions=len(folders),
             retained=tuple(f.manifest.version for f in folders if f.retained),
             report=StepReport.from_json(manifest.report) if manifest else None,
+            run=RunStatus.load(self.state.path),
         )
 
     # -- the stations of the line --------------------------------------------------------------
@@ -383,23 +425,11 @@ class KGSync:
         publish.flip(number, superfluous)
         self.state.drop_files(superfluous)
 
+    def _opened(self) -> AbstractContextManager[GraphStore]:
+        return opened(self._target, workspace=self.state.workspace)
+
     def _publish(self) -> PublishTarget:
         return PublishTarget(self.settings.publish, self._target, self.state)
-
-    def _committed_graphs(self) -> list[str]:
-        """Names of the graph versions committed so far, oldest first."""
-        if not self.state.exists:
-            return []
-        return [manifest.graph_version["name"] for manifest in self.state.readable_manifests()]
-
-    def _nothing_new(self, current: CommittedVersion | None, late: tuple[str, ...]) -> StepReport:
-        manifest = current.manifest if current else None
-        return StepReport(
-            "nothing new",
-            version=manifest.version if manifest else None,
-            graph_version=manifest.graph_version["name"] if manifest else None,
-            warnings=_late_warnings(late),
-        )
 
     def _vectors(self) -> VectorView:
         from kgsync.vectors import VectorView
@@ -414,6 +444,16 @@ class KGSync:
         if self._view is None or self._view[0] != key:
             self._view = key, VectorView(current)
         return self._view[1]
+
+
+def _nothing_new(current: CommittedVersion | None, late: tuple[str, ...]) -> StepReport:
+    manifest = current.manifest if current else None
+    return StepReport(
+        "nothing new",
+        version=manifest.version if manifest else None,
+        graph_version=manifest.graph_version["name"] if manifest else None,
+        warnings=_late_warnings(late),
+    )
 
 
 def _empty_warnings(empty: tuple[str, ...]) -> tuple[str, ...]:

@@ -65,21 +65,22 @@ class Query:
         Raises:
             ConfigError: A name is missing or undeclared, or a value does not fit its type.
         """
+        bound = self.pattern(**values)
+        return "\n".join(text for text in (bound.prologue, bound.text) if text)
+
+    def pattern(self, **values: Value) -> Pattern:
+        """Bind this file as a group graph pattern for a `pattern` placeholder of another query."""
         if set(values) != set(self.placeholders):
             wanted = ", ".join(sorted(self.placeholders)) or "none"
             given = ", ".join(sorted(values)) or "none"
             raise ConfigError(f"query {self.name} takes the parameters {wanted}; given: {given}")
         rendered = {n: _render(self.name, n, self.placeholders[n], v) for n, v in values.items()}
-        body = _without_head(self.text)
+        body = _without_head(self.text).strip()
         if rendered:
             names = re.compile(r"\$(" + "|".join(map(re.escape, rendered)) + r")\b")
             body = names.sub(lambda match: rendered[match.group(1)], body)
         prologues = [v.prologue for v in values.values() if isinstance(v, Pattern)]
-        return "\n".join([*dict.fromkeys(p for p in prologues if p), body])
-
-    def pattern(self, **values: Value) -> Pattern:
-        """Bind this file as a group graph pattern for a `pattern` placeholder of another query."""
-        return Pattern(self.bind(**values).strip())
+        return Pattern(body, "\n".join(dict.fromkeys(p for p in prologues if p)))
 
 
 @cache
@@ -143,6 +144,28 @@ def check_iri(value: str) -> str:
     return value
 
 
+def _bracketed(iri: str) -> str:
+    return f"<{check_iri(iri)}>"
+
+
+def _quoted(value: str) -> str:
+    return f'"{_ESCAPED_U.sub(_spell_u, value.translate(_ESCAPES))}"'
+
+
+def _checked_triples(query: str, text: str) -> str:
+    """N-Triples, parsed and written anew, so that nothing else can be between them."""
+    import pyoxigraph as ox
+
+    form = ox.RdfFormat.N_TRIPLES
+    try:
+        triples = ox.parse(text.encode(), format=form)
+        written = ox.serialize((quad.triple for quad in triples), format=form)
+    except SyntaxError as error:
+        raise ConfigError(f"query {query} is given what are no triples: {error}") from None
+    assert written is not None
+    return written.decode()
+
+
 def _spell_u(match: re.Match[str]) -> str:
     return f"\\\\\\U{ord(match.group(1)):08X}"
 
@@ -155,13 +178,16 @@ def _without_head(text: str) -> str:
 def _render(query: str, name: str, kind: str, value: Value) -> str:
     match kind, value:
         case "iri", str():
-            return f"<{check_iri(value)}>"
+            return _bracketed(value)
         case "integer", int() if not isinstance(value, bool):
             return str(value)
         case "literal", str():
-            return f'"{_ESCAPED_U.sub(_spell_u, value.translate(_ESCAPES))}"'
+            return _quoted(value)
+        case "ntriples", str():
+            return _checked_triples(query, value)
         case "pattern", Pattern():
             return value.text
-        case "iris", Iterable() if not isinstance(value, str | Pattern):
-            return " ".join(f"<{check_iri(str(iri))}>" for iri in value)
+        case (("iris" | "literals"), Iterable()) if not isinstance(value, str | Pattern):
+            write, between = (_bracketed, " ") if kind == "iris" else (_quoted, ", ")
+            return between.join(write(str(item)) for item in value)
     raise ConfigError(f"query {query}: ${name} must be of type {kind}, not {value!r}")

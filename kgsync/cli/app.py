@@ -90,10 +90,30 @@ def init(
 
 
 @app.command()
+def check(
+    store: Annotated[
+        str | None,
+        typer.Argument(help="URL of an endpoint or path; that of the settings if empty."),
+    ] = None,
+    graphs: Annotated[
+        str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
+    ] = None,
+    config: Config = _CONFIG,
+    json: Json = False,
+) -> None:
+    """Look at a store: what it is, can do and allows, and how it would be read."""
+    output.json = json
+    from kgsync.cli.check import check_store
+
+    if not check_store(store, graphs, config):
+        raise typer.Exit(4)
+
+
+@app.command()
 def plan(config: Config = _CONFIG, json: Json = False) -> None:
     """Show what the next step would do; nothing is touched."""
     output.json = json
-    from kgsync.report import named_counts
+    from kgsync.report import named_counts, waiting_line
 
     with _sync(config) as sync:
         found = sync.plan()
@@ -105,6 +125,10 @@ def plan(config: Config = _CONFIG, json: Json = False) -> None:
         assert found.change is not None
         rows = [(what, f"+{a:,}", f"-{d:,}") for what, a, d in found.change.rows()]
         output.table(["", "added", "deleted"], rows)
+        if found.gathered:
+            output.text(f"together with {', '.join(found.gathered)}")
+        if found.waiting_until:
+            output.text(waiting_line(found.change, found.waiting_until))
         output.text(f"found by {found.way}: {found.reason}")
         if found.removed_share:
             output.text(f"removes {found.removed_share:.1%} of the current edges")
@@ -123,18 +147,42 @@ def step(
     config: Config = _CONFIG,
     all_: Annotated[bool, typer.Option("--all", help="Step until there is nothing new.")] = False,
     allow_large_removal: LargeRemoval = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Take also a change smaller than min_change.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Take the next graph version: update the vectors, publish and commit them."""
     output.json = json
     with _sync(config) as sync:
         while True:
-            report = sync.step(allow_large_removal=allow_large_removal)
+            report = sync.step(allow_large_removal=allow_large_removal, now=now)
             _show(report)
             output.committed += [report.to_json()] if report.changed else []
-            if not all_ or report.behind == 0:
+            if not all_ or not report.changed or report.behind == 0:
                 break
     output.data(output.committed if all_ else report.to_json())
+
+
+@app.command()
+def run(
+    config: Annotated[
+        list[Path], typer.Option("--config", "-c", help="A settings file; one a graph.")
+    ] = [_CONFIG],  # noqa: B006
+    every: Annotated[
+        str | None, typer.Option(help="Time between two runs, like 30s, 15m, 2h, 1d.")
+    ] = None,
+    cron: Annotated[str | None, typer.Option(help="Instead: a cron line, in local time.")] = None,
+    json: Json = False,
+) -> None:
+    """Step whenever it is time, until SIGTERM or Ctrl-C; `kgsync status` shows how it goes.
+
+    A second signal ends it at once. Several settings files share one process, and take turns.
+    """
+    output.json = json
+    from kgsync.cli.run import run_schedule
+
+    run_schedule(config, every, cron)
 
 
 @app.command()
@@ -179,6 +227,8 @@ def status(config: Config = _CONFIG, json: Json = False) -> None:
     with _sync(config) as sync:
         found, history = sync.status(), sync.history()
     output.data({**found.to_json(), "history": [report.to_json() for report in history]})
+    for line in found.run.lines() if found.run else ():
+        output.text(line)
     if found.version is None:
         output.text(f"no embeddings in {found.state} yet; run kgsync step")
         return
@@ -249,7 +299,9 @@ def _sync(config: Path) -> Iterator[KGSync]:
 def _show(report: StepReport) -> None:
     """A report for people."""
     if not report.changed:
-        output.text(f"nothing new: version {report.version} is up to date")
+        waits = report.action == "waiting"
+        current = f"nothing new: version {report.version} is up to date"
+        output.text(str(report) if waits else current)
         for warning in report.warnings:
             output.text(f"warning: {warning}")
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgsync.config import ModelSettings, Settings, SourceSettings
 from kgsync.errors import ConfigError
-from kgsync.graph.stores import opened
+from kgsync.graph.stores import opened, store_label
 from kgsync.reading import versions_of
 
 __all__ = ["TEMPLATE", "write_config"]
@@ -21,8 +21,21 @@ store = {store}
 {graphs}
 # catalog = "http://example.org/catalog"   # named graph of the version metadata; else the default
 # scope = "scope.rq"           # a query that selects ?s ?p ?o from GRAPH $graph: what to embed
+# ready = "http://purl.org/dc/terms/issued"   # property of a complete version in the catalogue
+# settle = "10s"               # else wait until a version on an endpoint has kept its size so long
+# read_whole = "1d"            # how often a live graph is read whole though hashes show no change
 # start = "oldest"             # first version: "oldest", "latest", or a graph IRI
 # max_removed = 0.2            # stop if a version would remove more than this share of the edges
+
+[source.endpoint]              # secrets: KGSYNC_USER, KGSYNC_PASSWORD, KGSYNC_TOKEN
+# update_url = "http://localhost:8890/sparql-auth"   # without it nothing is written into the store
+# auth = "none"                # "basic", "digest" or "bearer"
+# headers = {{}}                 # sent with every request
+# timeout = "2m"               # without a byte
+# answer_timeout = "1h"        # for a whole answer
+# max_bytes = 68719476736      # of an answer
+# max_rows = 0                 # the endpoint's limit on the rows of an answer; 0 finds it out
+# retries = 5
 
 [state]
 # path = ".kgsync/name"        # everything kgsync knows; one folder a version
@@ -50,6 +63,7 @@ dimension = {dimension}
 # epochs = 1000
 # batches = 100                # batches an epoch
 # steps = "batch"              # transe may also move vectors after every "pair", which is faster
+# corruption = "uniform"       # false edges: other heads and tails alike, or "bernoulli"
 # learning_rate = 0.001        # default 0.001 (trans*), 0.1 (the others)
 # validate_every = 10          # epochs; 0: never
 # patience = 10                # validations without a gain before it stops
@@ -85,7 +99,19 @@ dimension = {dimension}
 [run]
 # seed = 0
 # threads = 1                  # 0: all; with 1 the same input and seed give the same vectors
+# device = "cpu"               # where torch trains: "cuda", "cuda:1", "mps", ...
 # backend = "auto"             # what computes the epochs: "cpu" (compiled kernels) or "torch"
+
+[schedule]                     # of kgsync run; durations like "30s", "15m", "2h", "1d"
+# every = "15m"                # or
+# cron = "0 3 * * *"           # in local time
+# jitter = "0s"                # put off every run by a random time of at most so long
+# retries = 5                  # tries after an error that may pass, before the next regular run
+# retry_after = "10s"          # before the first of them; twice as long before each further one
+# retry_most = "10m"           # but never longer
+# latest_only = false          # take the newest version only; else each is a step of its own
+# min_change = 0               # let changes gather until so many triples were added or deleted,
+# max_wait = "1d"              # or the oldest of them has waited so long
 """
 
 
@@ -107,6 +133,11 @@ def write_config(
     """
     if path.exists() and not force:
         raise ConfigError(f"{path} is there already; use --force to overwrite it")
+    if store_label(store) != store:
+        raise ConfigError(
+            "a settings file is no place for credentials: leave them out of the URL, set auth in "
+            "[source.endpoint], and KGSYNC_USER and KGSYNC_PASSWORD in the environment"
+        )
     if dimension is None:
         dimension = _dimension_of(adopt) if adopt else ModelSettings(model).dimension
     source = SourceSettings(store=store, graphs=graphs)

@@ -58,6 +58,8 @@ class StoreCapabilities:
     """An answer that ends without an error is whole: nothing between us and the store cuts it."""
     concurrent_reads: bool = False
     """Several threads may read at once, and gain time by it."""
+    shared: bool = False
+    """Others may be loading a version while it is looked at."""
     buckets: bool = False
     """The store is a `BucketReader`: it counts and sends triples by a hash of their terms."""
     changes: bool = False
@@ -138,7 +140,7 @@ class BucketReader(GraphReader, Protocol):
     """Reading parts of a graph that changes in place. Only where `capabilities.buckets` is true.
 
     The bucket of an edge between IRIs is the beginning of the MD5 digest, in small hexadecimal
-    digits, of its three IRIs with a space between each two. Other triples are in no bucket.
+    digits, of the MD5 digests of its three IRIs in a row. Other triples are in no bucket.
     """
 
     def count_buckets(self, source: TripleSource, digits: int) -> dict[str, int]:

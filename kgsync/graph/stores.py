@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from kgsync.errors import ConfigError
+from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import GraphReader, GraphStore
+from kgsync.graph.rdf_files import holds_rdf
 
 __all__ = [
     "ADAPTERS",
@@ -27,26 +29,33 @@ __all__ = [
 ]
 
 StoreTarget: TypeAlias = Any
-"""A path, a URL, a `pyoxigraph.Store`, an `rdflib.Dataset`/`Graph`, or a `GraphReader`."""
+"""A path, a URL, an `Endpoint`, a `pyoxigraph.Store`, an `rdflib` graph, or a `GraphReader`."""
 
 ADAPTERS: dict[str, str] = {
     "path": "kgsync.adapters.oxigraph:OxigraphStore",
+    "path of files": "kgsync.adapters.files:FilesStore",
+    "http": "kgsync.adapters.sparql:SparqlStore",
+    "https": "kgsync.adapters.sparql:SparqlStore",
     "pyoxigraph.Store": "kgsync.adapters.oxigraph:OxigraphStore",
     "rdflib.Dataset": "kgsync.adapters.rdflib_dataset:RdflibStore",
     "rdflib.Graph": "kgsync.adapters.rdflib_dataset:RdflibStore",
 }
-"""Scheme of a URL, `path`, or type of an object -> `module:Class`, imported only when needed."""
+"""Scheme of a URL, kind of path, or type of an object -> `module:Class`, imported when needed."""
 
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(oxigraph|ox|db|rdf|(nt|nq|ttl|trig|rdfp|patch)(\.gz|\.bz2)?)$")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
-def open_store(target: StoreTarget, *, create: bool = False) -> GraphStore:
+def open_store(
+    target: StoreTarget, *, create: bool = False, workspace: Path | None = None
+) -> GraphStore:
     """Open a store.
 
     Args:
         target: What `StoreTarget` names.
         create: Make a missing on-disk store instead of refusing.
+        workspace: Folder where an adapter may remember what it found out.
 
     Raises:
         ConfigError: Nothing knows how to open such a target.
@@ -61,13 +70,15 @@ def open_store(target: StoreTarget, *, create: bool = False) -> GraphStore:
         raise ConfigError(f"no adapter for {key!r}; known kinds of store: {known}")
     module, _, name = reference.partition(":")
     adapter = getattr(import_module(module), name)
-    return cast("GraphStore", adapter.open(target, create=create))
+    return cast("GraphStore", adapter.open(target, create=create, workspace=workspace))
 
 
 @contextmanager
-def opened(target: StoreTarget, *, create: bool = False) -> Iterator[GraphStore]:
+def opened(
+    target: StoreTarget, *, create: bool = False, workspace: Path | None = None
+) -> Iterator[GraphStore]:
     """A store held open for a while: an embedded one admits a single process at a time."""
-    store = open_store(target, create=create)
+    store = open_store(target, create=create, workspace=workspace)
     try:
         yield store
     finally:
@@ -92,7 +103,7 @@ def store_identity(target: StoreTarget, state: Path) -> str | None:
 
 def is_in_memory(target: StoreTarget) -> bool:
     """Whether the target is an object of this process, which no path or URL names."""
-    return not isinstance(target, str | os.PathLike)
+    return not isinstance(target, str | os.PathLike | Endpoint)
 
 
 def store_name(target: StoreTarget) -> str:
@@ -101,7 +112,7 @@ def store_name(target: StoreTarget) -> str:
         raise ConfigError("an in-memory store needs an explicit state directory: pass state=...")
     text = store_label(target)
     text = _SCHEME.sub("", text) if _SCHEME.match(text) else Path(text).resolve().name
-    return slug(re.sub(r"\.(oxigraph|ox|db|rdf)$", "", text)) or "graph"
+    return slug(_SUFFIX.sub("", text)) or "graph"
 
 
 def slug(text: str) -> str:
@@ -112,7 +123,9 @@ def slug(text: str) -> str:
 def _adapter_key(target: StoreTarget) -> str:
     if not is_in_memory(target):
         scheme = _SCHEME.match(str(target))
-        return scheme.group(1).lower() if scheme else "path"
+        if scheme:
+            return scheme.group(1).lower()
+        return "path of files" if holds_rdf(Path(target)) else "path"
     for cls in type(target).__mro__:
         key = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
         if key in _registered():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from kgsync import queries
 from kgsync.errors import VersionError
 from kgsync.graph.port import OUTPUT_GRAPH, GraphReader
 
-__all__ = ["GraphVersion", "VersionList", "find_versions", "live_version"]
+__all__ = ["GraphVersion", "VersionList", "find_versions", "live_version", "natural_key"]
 
 _DCAT_PREVIOUS = "http://www.w3.org/ns/dcat#previousVersion"
 _PROV_REVISION = "http://www.w3.org/ns/prov#wasRevisionOf"
@@ -43,6 +43,8 @@ class VersionList:
     """Order "chain": every version the catalogue links, also those whose graph is gone."""
     pending: tuple[str, ...] = ()
     """Graphs that match but are not issued yet, while others are."""
+    declared: bool = False
+    """The catalogue says that these versions are complete."""
     sort_key: Callable[[str, str | None], Any] | None = field(default=None, repr=False)
 
     def after(self, current: GraphVersion | None, start: str) -> tuple[GraphVersion, ...]:
@@ -101,7 +103,9 @@ def live_version(graph: str | None) -> GraphVersion:
     return GraphVersion(datetime.now(UTC).isoformat(timespec="milliseconds"), graph)
 
 
-def find_versions(reader: GraphReader, graphs: str | None, catalog: str | None) -> VersionList:
+def find_versions(
+    reader: GraphReader, graphs: str | None, catalog: str | None, ready: str | None = None
+) -> VersionList:
     """Find the versions of a graph.
 
     Args:
@@ -109,6 +113,7 @@ def find_versions(reader: GraphReader, graphs: str | None, catalog: str | None) 
         graphs: A graph IRI with `{version}` for one path segment; a plain graph IRI (or
             "default") for a live graph; None to go by the catalogue, else by the only graph.
         catalog: Named graph of the version metadata; None for the default graph.
+        ready: Property that a version's graph has in the catalogue once it is complete.
 
     Raises:
         VersionError: No version, or no clear order; the message names the graphs.
@@ -125,11 +130,12 @@ def find_versions(reader: GraphReader, graphs: str | None, catalog: str | None) 
             raise VersionError(
                 f"no named graph in {reader.label} matches {graphs!r}; there are {_list(present)}"
             )
-        return _ordered(found, _metadata(reader, catalog))
-    metadata = _metadata(reader, catalog)
-    described = [graph for graph in present if graph in metadata]
+        return _ordered(found, _metadata(reader, catalog, ready), ready)
+    metadata = _metadata(reader, catalog, ready)
+    linked = {before for record in metadata.values() for before in record.previous}
+    described = [graph for graph in present if graph in metadata or graph in linked]
     if described:
-        return _ordered(described, metadata)
+        return _ordered(described, metadata, ready)
     if len(present) == 1:
         return _live(present[0])
     if not present:
@@ -169,13 +175,15 @@ def _matcher(graphs: str) -> re.Pattern[str]:
 class _Record:
     previous: set[str] = field(default_factory=set)
     issued: set[str] = field(default_factory=set)
+    ready: bool = False
 
 
-def _metadata(reader: GraphReader, catalog: str | None) -> dict[str, _Record]:
+def _metadata(reader: GraphReader, catalog: str | None, ready: str | None) -> dict[str, _Record]:
+    wanted = ready or _DCTERMS_ISSUED
     if catalog is None:
-        query = queries.load("_version_metadata_default").bind()
+        query = queries.load("_version_metadata_default").bind(ready=wanted)
     else:
-        query = queries.load("_version_metadata").bind(catalog=catalog)
+        query = queries.load("_version_metadata").bind(catalog=catalog, ready=wanted)
         present = reader.graphs()
         if catalog not in present:
             raise VersionError(
@@ -186,23 +194,34 @@ def _metadata(reader: GraphReader, catalog: str | None) -> dict[str, _Record]:
         if version is None or property_ is None or value is None or version.kind != "iri":
             continue
         record = records.setdefault(version.value, _Record())
+        record.ready |= property_.value == wanted
         if property_.value == _DCTERMS_ISSUED:
             record.issued.add(value.value)
-        elif value.kind == "iri":
+        elif value.kind == "iri" and property_.value in (_DCAT_PREVIOUS, _PROV_REVISION):
             record.previous.add(value.value)
     return records
 
 
-def _ordered(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList:
+def _ordered(graphs: list[str], metadata: Mapping[str, _Record], ready: str | None) -> VersionList:
+    if ready is None:
+        return _in_order(graphs, metadata)
+    complete = [graph for graph in graphs if metadata.get(graph, _Record()).ready]
+    pending = tuple(sorted(set(graphs) - set(complete)))
+    if not complete:
+        raise VersionError(f"no version has <{ready}> in the catalogue yet: {_list(pending)}")
+    return replace(_in_order(complete, metadata), pending=pending, declared=True)
+
+
+def _in_order(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList:
     records = {graph: metadata.get(graph, _Record()) for graph in graphs}
     linked = _linked(graphs, metadata)
     if any(record.previous for record in linked.values()):
         return _by_chain(graphs, linked)
     if any(record.issued for record in records.values()):
         return _by_issued(records)
-    names = sorted(graphs, key=_natural)
+    names = sorted(graphs, key=natural_key)
     versions = tuple(GraphVersion(name, name) for name in names)
-    return VersionList("name", versions, sort_key=lambda name, _: _natural(name))
+    return VersionList("name", versions, sort_key=lambda name, _: natural_key(name))
 
 
 def _linked(graphs: Iterable[str], metadata: Mapping[str, _Record]) -> dict[str, _Record]:
@@ -282,6 +301,7 @@ def _by_issued(records: Mapping[str, _Record]) -> VersionList:
         "issued",
         tuple(GraphVersion(name, name, times[name]) for name in ordered),
         pending=tuple(sorted(set(records) - set(times))),
+        declared=True,
         sort_key=lambda name, issued: _moment(name, issued or ""),
     )
 
@@ -300,7 +320,7 @@ def _full_date(text: str) -> str:
     return (match[1] + "-01-01")[:10] + "T00:00:00" + (match[2] or "") if match else text
 
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
+def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Digits compare as numbers: v2 before v10."""
     pieces = re.findall(r"\d+|\D+", name)
     return [(0, int(p), p) if p.isdecimal() else (1, 0, p) for p in pieces]

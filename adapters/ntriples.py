@@ -1,0 +1,122 @@
+"""N-Triples as they arrive, as triple batches."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kgsync.errors import TransientStoreError
+from kgsync.graph.port import Receive, TripleBatch
+
+__all__ = ["NTriplesSink"]
+
+_BLOCK_BYTES = 1 << 20
+_IRI = r"<[^<>\x00-\x20]*>"
+_SUBJECT = rf"^(?:{_IRI}|_:[^ \t<>\"]+)$"
+_PREDICATE = rf"^{_IRI}$"
+_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
+_LITERAL = rf"{_QUOTED}(?:@[A-Za-z0-9-]+|\^\^{_IRI})?"
+_TRIPLE = rf"<<(?:[^\"]|{_QUOTED})*>>"
+_OBJECT = rf"^(?:{_IRI}|_:[^ \t<>\"]+|{_LITERAL}|{_TRIPLE})$"
+_LAST = re.compile(rb"(?:[\"> \t]\.|(?:^|\n)#[^\n]*)[ \t\r]*\Z")
+"""A last line without an end: a blank node's name may have a dot inside, so it may be cut there."""
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+
+
+class NTriplesSink:
+    """Takes the bytes of an answer and passes its triples on, block by block."""
+
+    def __init__(self, receive: Receive) -> None:
+        """Wait for bytes; `receive` takes the batches."""
+        self._receive = receive
+        self._buffer = bytearray()
+
+    def write(self, data: bytes) -> None:
+        """Take bytes of the answer; whole lines go on as soon as a block is full."""
+        self._buffer += data
+        if len(self._buffer) >= _BLOCK_BYTES:
+            self._push_lines()
+
+    def finish(self) -> None:
+        """Push what is left at the end of the answer."""
+        if self._buffer and not self._buffer.endswith(b"\n"):
+            if not _LAST.search(self._buffer):
+                raise TransientStoreError("the answer ends in the middle of a line")
+            self._buffer += b"\n"
+        self._push_lines()
+
+    def _push_lines(self) -> None:
+        end = self._buffer.rfind(b"\n") + 1
+        if end:
+            batch = _parse(bytes(self._buffer[:end]))
+            del self._buffer[:end]
+            if batch.num_rows:
+                self._receive(batch)
+
+
+def _parse(data: bytes) -> TripleBatch:
+    try:
+        text = pa.array([data], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise TransientStoreError(f"the answer is not in UTF-8: {error}") from error
+    lines = pc.split_pattern(text, "\n").flatten()
+    lines = pc.utf8_trim(lines, " \t\r")
+    empty = pc.or_(pc.equal(lines, ""), pc.starts_with(lines, "#"))
+    lines = lines.filter(pc.invert(empty))
+    # Terms repeat, so the expressions look at each different one only once.
+    pieces = pc.ascii_split_whitespace(lines, max_splits=2)
+    if len(lines) and pc.min(pc.list_value_length(pieces)).as_py() < 3:
+        raise _no_triple(lines.filter(pc.less(pc.list_value_length(pieces), 3)))
+    subjects, predicates, objects = (
+        pieces.flatten().take(pa.array(np.arange(at, 3 * len(lines), 3))).dictionary_encode()
+        for at in range(3)
+    )
+    objects = _without_dot(objects)
+    columns = []
+    for column, shape in ((subjects, _SUBJECT), (predicates, _PREDICATE), (objects, _OBJECT)):
+        bad = pc.invert(pc.match_substring_regex(column.dictionary, shape))
+        if pc.any(bad).as_py():
+            raise _no_triple(column.dictionary.filter(bad))
+        columns.append(_unescaped(column))
+    return pa.RecordBatch.from_arrays(columns, names=["s", "p", "o"])
+
+
+def _no_triple(texts: Any) -> TransientStoreError:
+    return TransientStoreError(
+        f"the answer has a line that is no triple: {texts[0].as_py()[:200]!r}"
+    )
+
+
+def _without_dot(column: Any) -> Any:
+    """Objects without the dot that ends their statements."""
+    texts = pc.ascii_rtrim(column.dictionary, " \t")
+    bad = pc.invert(pc.ends_with(texts, "."))
+    if pc.any(bad).as_py():
+        raise _no_triple(texts.filter(bad))
+    terms = pc.ascii_rtrim(pc.utf8_slice_codeunits(texts, 0, -1), " \t")
+    return pa.DictionaryArray.from_arrays(column.indices, terms)
+
+
+def _unescaped(column: Any) -> Any:
+    """A column whose IRIs are written out."""
+    terms = column.dictionary
+    escaped = pc.and_(pc.starts_with(terms, "<"), pc.match_substring(terms, "\\"))
+    if not pc.any(escaped).as_py():
+        return column
+    try:
+        texts = [
+            _ESCAPE.sub(_character, term) if chosen else term
+            for term, chosen in zip(terms.to_pylist(), escaped.to_pylist(), strict=True)
+        ]
+        written = pa.array(texts, pa.string())
+    except (ValueError, OverflowError):  # there is no such character
+        raise _no_triple(terms.filter(escaped)) from None
+    return pa.DictionaryArray.from_arrays(column.indices, written)
+
+
+def _character(match: re.Match[str]) -> str:
+    return chr(int(match[1] or match[2], 16))

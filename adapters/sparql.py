@@ -1,0 +1,363 @@
+"""Any SPARQL 1.1 endpoint over HTTP.
+
+Endpoints cut answers off, silently. So nothing that arrives is believed before it has been counted:
+a graph that does not come whole in one answer is fetched in parts, each checked against its count.
+What an endpoint can do is found out once and remembered in the workspace, with parts that were
+fetched before an interruption.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from kgsync import queries
+from kgsync.adapters.columns import push_rows
+from kgsync.adapters.ntriples import NTriplesSink
+from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
+from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
+from kgsync.adapters.sparql_parts import Part, only_count, parts_of
+from kgsync.adapters.sparql_xml import rows_of_xml
+from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
+from kgsync.graph.endpoint import Endpoint
+from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleBatch, TripleSource
+from kgsync.queries import Pattern
+
+__all__ = ["SparqlStore"]
+
+_JSON = "application/sparql-results+json, application/json"
+_CSV = "text/csv"
+_XML = "application/sparql-results+xml, application/xml, text/xml"
+_NTRIPLES = "application/n-triples, text/plain"
+_INSERTED = 1000
+"""Triples in one update: Virtuoso takes no more than some thousands."""
+_LEAST_LIMIT = 100
+"""A shorter answer is a broken one, not an endpoint's limit on rows."""
+_SYSTEM_GRAPHS = re.compile(
+    r"http://www\.openlinksw\.com/schemas/|http://localuriqaserver/|http://www\.w3\.org/ns/ldp#"
+    r"|http://localhost:\d+/(sparql|DAV)|urn:(core:services|rules|virtuoso)|virtrdf-label"
+)
+"""What Virtuoso brings along."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was found out about an endpoint."""
+
+    server: str = ""
+    hashes: bool = False
+    max_rows: int | None = None
+    suspected: int | None = None
+    """How many rows came when more were there: a limit if it happens again."""
+
+
+class SparqlStore:
+    """Reads and writes one endpoint; see `kgsync.graph.port` for the contract."""
+
+    def __init__(self, endpoint: Endpoint, workspace: Path | None = None) -> None:
+        """Ask the endpoint what it can do, unless that is known.
+
+        Args:
+            endpoint: Where it is.
+            workspace: Folder for what is remembered; nothing is if not given.
+
+        Raises:
+            StoreError: It cannot be reached, or is no SPARQL endpoint.
+        """
+        self.label = str(endpoint)
+        self._endpoint = endpoint
+        self._transport = Transport(endpoint)
+        self._workspace = workspace
+        self._known = self._remembered() or self._probe()
+        if endpoint.max_rows:
+            self._known = replace(self._known, max_rows=endpoint.max_rows)
+        self._transport.server = self._known.server
+        self.capabilities = StoreCapabilities(
+            writable=endpoint.update_url is not None,
+            named_graphs=True,
+            difference=True,
+            union_default_graph=self._is_virtuoso,
+            shared=True,
+            # Virtuoso hashes IRIs with other letters than ASCII in its own way where they are
+            # objects, and takes longer for it than for sending them.
+            buckets=self._known.hashes and not self._is_virtuoso,
+        )
+
+    @classmethod
+    def open(
+        cls, target: str | Endpoint, *, create: bool = False, workspace: Path | None = None
+    ) -> SparqlStore:
+        """Open an endpoint, named by its address or with everything else."""
+        endpoint = target if isinstance(target, Endpoint) else Endpoint(target)
+        return cls(endpoint, workspace)
+
+    # -- small answers -----------------------------------------------------------------------------
+
+    def graphs(self) -> list[str]:
+        """IRIs of the named graphs that hold triples."""
+        names = self._names("_graphs")
+        if names:
+            filled = queries.load("_graphs_with_triples").bind(graphs=names)
+            names = [row[0].value for row in self.select(filled) if row[0] is not None]
+        else:
+            names = self._names("_graph_sizes")
+        if self._is_virtuoso:
+            names = [name for name in names if not _SYSTEM_GRAPHS.match(name)]
+        return sorted(set(names))
+
+    def select(self, query: str) -> list[tuple[Term | None, ...]]:
+        """Rows of a small SELECT."""
+        return self._transport.query(query, _JSON, _rows)
+
+    def count(self, source: TripleSource) -> int:
+        """Number of triples of a source."""
+        return self._count(self._pattern(source))
+
+    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
+        """Number of triples of a source that the base lacks."""
+        return self._count(self._difference(source, base))
+
+    def count_buckets(self, source: TripleSource, digits: int) -> dict[str, int]:
+        """Number of edges in every bucket."""
+        query = queries.load("_count_buckets").bind(where=self._pattern(source), digits=digits)
+        return self._counts(query)
+
+    # -- large answers -----------------------------------------------------------------------------
+
+    def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
+        """Push the triples of a source: in one answer, or in parts."""
+        self._scan(self._pattern(source), receive, careful=careful)
+
+    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
+        """Push the triples of a source that the base lacks."""
+        self._scan(self._difference(source, base), receive)
+
+    def scan_buckets(self, source: TripleSource, buckets: list[str], receive: Receive) -> None:
+        """Push the edges of some buckets."""
+        where = queries.load("_pattern_buckets").pattern(
+            where=self._pattern(source), digits=len(buckets[0]), buckets=buckets
+        )
+        if self._known.max_rows is None:
+            self._push(where, receive, careful=False)  # to count them would hash all once more
+        else:
+            self._scan(where, receive)
+
+    def _scan(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
+        total = self._count(where)
+        most = self._known.max_rows
+        if most is None or total <= most:
+            came = self._push(where, receive, careful=careful)
+            if came < total:
+                self._suspect(came)
+                raise TransientStoreError(f"{self.label} sent {came:,} of {total:,} triples")
+            return
+        with KeptParts(self._workspace, where, total) as kept:
+            for part in parts_of(self._counts, where, total, most):
+                for batch in self._kept(part, kept) or self._fetched(part, kept, careful):
+                    receive(batch)
+
+    def _kept(self, part: Part, kept: KeptParts) -> list[TripleBatch]:
+        """One part as it was fetched before, if the endpoint still has it like that."""
+        batches = kept.batches(part)
+        if not batches or not self._known.hashes:
+            return []
+        digits = 3 if part.count > 16**3 else 2 if part.count > 16**2 else 1
+        query = queries.load("_count_buckets").bind(where=part.where, digits=digits)
+        return batches if self._counts(query) == bucket_counts(batches, digits) else []
+
+    def _fetched(self, part: Part, kept: KeptParts, careful: bool) -> list[TripleBatch]:
+        """One part, complete."""
+
+        def fetch() -> list[TripleBatch]:
+            batches: list[TripleBatch] = []
+            came = self._push(part.where, batches.append, careful=careful)
+            if came != part.count:
+                raise TransientStoreError(
+                    f"{self.label} sent {came:,} triples of a part that has {part.count:,}"
+                )
+            return batches
+
+        try:
+            batches = fetch()
+        except TransientStoreError:
+            batches = fetch()
+        kept.keep(part, batches)
+        return batches
+
+    def _push(self, where: Pattern, receive: Receive, *, careful: bool) -> int:
+        """Pass the triples of one answer on; returns how many came."""
+        came = 0
+
+        def counted(batch: TripleBatch) -> None:
+            nonlocal came
+            receive(batch)
+            came += batch.num_rows
+
+        def use(answer: Answer) -> None:
+            try:
+                (_push_terms if careful else _push_statements)(answer, counted)
+            except (TransientStoreError, *BROKEN) as error:
+                if came:
+                    raise HalfwayError(str(error) or repr(error)) from error
+                raise
+
+        if careful:
+            # A raw tab or line break inside an IRI breaks N-Triples; XML has a way to write it.
+            query = queries.load("_triples").bind(where=where, mark="")
+            self._transport.query(query, _XML, use)
+        else:
+            query = queries.load("_statements").bind(where=where)
+            self._transport.query(query, _NTRIPLES, use)
+        return came
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def insert(self, graph: str, ntriples: str) -> None:
+        """Add N-Triples to a named graph, a thousand at a time."""
+        lines = ntriples.splitlines()
+        for start in range(0, len(lines), _INSERTED):
+            text = "\n".join(lines[start : start + _INSERTED])
+            try:
+                update = queries.load("_insert_data").bind(graph=graph, triples=text)
+            except ConfigError as error:
+                raise PermanentStoreError(f"{self.label}: {error}") from None
+            self.update(update)
+
+    def update(self, text: str) -> None:
+        """Run one SPARQL update."""
+        if not self.capabilities.writable:
+            raise PermanentStoreError(f"{self.label} cannot be written; set `update_url`")
+        self._transport.update(text)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    # -- what is known -----------------------------------------------------------------------------
+
+    def describe(self) -> str:
+        """What the server calls itself."""
+        return self._known.server.strip() or "a SPARQL endpoint"
+
+    def find_limit(self, source: TripleSource) -> int | None:
+        """How many rows an answer may have, as far as a graph can show it."""
+        if self._known.max_rows is None:
+            where = self._pattern(source)
+            total = self._count(where)
+            came = self._push(where, _ignore, careful=False)
+            if _LEAST_LIMIT <= came < total:
+                self._remember(replace(self._known, suspected=None, max_rows=came - 1))
+        return self._known.max_rows
+
+    @property
+    def _is_virtuoso(self) -> bool:
+        return "Virtuoso" in self._known.server
+
+    def _probe(self) -> _Known:
+        ((found,),) = self.select(queries.load("_can_hash").bind())
+        expected = hashlib.md5(b"kgsync", usedforsecurity=False).hexdigest()
+        hashes = found is not None and found.value == expected
+        known = _Known(self._transport.server, hashes)
+        self._remember(known)
+        return known
+
+    def _suspect(self, came: int) -> None:
+        """Take a short answer for the endpoint's limit if it is as short the second time."""
+        if came < _LEAST_LIMIT:
+            return
+        if self._known.suspected == came:
+            # Virtuoso sends one triple more than its limit on rows.
+            self._remember(replace(self._known, suspected=None, max_rows=came - 1))
+        else:
+            self._remember(replace(self._known, suspected=came))
+
+    def _remembered(self) -> _Known | None:
+        if self._workspace is None:
+            return None
+        try:
+            return _Known(**json.loads((self._workspace / "endpoint.json").read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def _remember(self, known: _Known) -> None:
+        self._known = known
+        if self._workspace is not None:
+            self._workspace.mkdir(parents=True, exist_ok=True)
+            file = self._workspace / "endpoint.json"
+            file.with_suffix(".new").write_text(json.dumps(asdict(known)), "utf-8")
+            file.with_suffix(".new").replace(file)
+
+    def _names(self, query: str) -> list[str]:
+        rows = self.select(queries.load(query).bind())
+        return [row[0].value for row in rows if row[0] is not None and row[0].kind == "iri"]
+
+    def _count(self, where: Pattern) -> int:
+        return only_count(self._counts(queries.load("_count").bind(where=where)))
+
+    def _counts(self, query: str) -> dict[str, int]:
+        """Names and counts, as CSV: for JSON Virtuoso takes ten times as long."""
+        return self._transport.query(query, _CSV, _named_counts)
+
+    def _pattern(self, source: TripleSource) -> Pattern:
+        return source.pattern(union=self.capabilities.union_default_graph)
+
+    def _difference(self, source: TripleSource, base: TripleSource) -> Pattern:
+        where, minus = self._pattern(source), self._pattern(base)
+        return queries.load("_pattern_difference").pattern(where=where, base=minus)
+
+
+def _ignore(batch: TripleBatch) -> None:
+    """Only how many came matters."""
+
+
+def _push_statements(answer: Answer, receive: Receive) -> None:
+    sink = NTriplesSink(receive)
+    for piece in answer.pieces():
+        sink.write(piece)
+    sink.finish()
+
+
+def _push_terms(answer: Answer, receive: Receive) -> None:
+    push_rows(((s, p, o) for s, p, o, _ in rows_of_xml(answer.pieces())), receive)
+
+
+def _named_counts(answer: Answer) -> dict[str, int]:
+    _check_limit(answer)
+    try:
+        head, *rows = csv.reader(io.StringIO(answer.text().decode()), strict=True)
+        if any(len(row) != len(head) for row in rows):
+            raise ValueError("a row has other columns than the head")
+        return {"".join(name): int(count) for *name, count in rows}
+    except (ValueError, csv.Error) as error:
+        raise TransientStoreError(f"the answer is no table of counts: {error}") from error
+
+
+def _rows(answer: Answer) -> list[tuple[Term | None, ...]]:
+    """The rows of a SELECT in JSON, all of them."""
+    _check_limit(answer)
+    try:
+        document = json.loads(answer.text())
+        names = document["head"]["vars"]
+        bindings = document["results"]["bindings"]
+        rows = [tuple(_term(row.get(name)) for name in names) for row in bindings]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TransientStoreError(f"the answer is no SPARQL result: {error!r}") from error
+    return rows
+
+
+def _check_limit(answer: Answer) -> None:
+    limit = answer.headers.get("X-SPARQL-MaxRows")
+    if limit:
+        raise HalfwayError(f"the answer was cut off after {limit} rows")
+
+
+def _term(value: dict[str, str] | None) -> Term | None:
+    if value is None:
+        return None
+    kinds: dict[str, Literal["iri", "blank"]] = {"uri": "iri", "bnode": "blank"}
+    return Term(kinds.get(value["type"], "literal"), value["value"])

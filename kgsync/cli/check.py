@@ -1,0 +1,36 @@
+"""`kgsync check`: a look at a store before anything is done with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from kgsync.cli.output import output
+from kgsync.config import Settings, load_settings
+from kgsync.doctor import Finding, examine
+from kgsync.errors import ConfigError
+
+__all__ = ["check_store"]
+
+_SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
+
+
+def check_store(store: str | None, graphs: str | None, config: Path) -> bool:
+    """Print every finding about a store; returns whether there is no problem."""
+    settings = load_settings(config) if store is None or config.exists() else Settings()
+    if graphs is not None:
+        settings = replace(settings, source=replace(settings.source, graphs=graphs))
+    target = store or settings.source.store
+    if target is None:
+        raise ConfigError(f"{config} names no store; set source.store, or name one here")
+    findings = examine(settings.source.endpoint.applied(target), settings, None)
+    for finding in findings:
+        _show(finding)
+    output.data({"findings": [asdict(finding) for finding in findings]})
+    return all(finding.result != "problem" for finding in findings)
+
+
+def _show(finding: Finding) -> None:
+    output.text(f"{_SIGNS[finding.result]:8}{finding.what:12}{finding.found}")
+    if finding.remedy:
+        output.text(f"{'':20}→ {finding.remedy}")

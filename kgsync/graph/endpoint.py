@@ -1,0 +1,79 @@
+"""A SPARQL endpoint as the user names it: addresses, credentials, limits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from kgsync.errors import ConfigError
+
+__all__ = ["Auth", "Endpoint"]
+
+Auth = Literal["none", "basic", "digest", "bearer"]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where to send queries, and how. Printing it shows no secret."""
+
+    url: str
+    """Where queries go."""
+    update_url: str | None = None
+    """Where updates go; without it nothing is written into the store."""
+    auth: Auth = "none"
+    user: str | None = field(default=None, repr=False)
+    """The environment variable KGSYNC_USER if not set."""
+    password: str | None = field(default=None, repr=False)
+    """The environment variable KGSYNC_PASSWORD if not set."""
+    token: str | None = field(default=None, repr=False)
+    """For "bearer"; the environment variable KGSYNC_TOKEN if not set."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every request."""
+    timeout: float = 120.0
+    """Seconds without a byte before an answer is given up."""
+    answer_timeout: float = 3600.0
+    """Seconds for a whole answer."""
+    max_bytes: int = 1 << 36
+    """Size of the largest answer."""
+    max_rows: int | None = None
+    """The endpoint's limit on the rows of an answer; found out if not set."""
+    retries: int = 5
+    """How often a request is repeated that failed for a reason that may pass."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"not an address of a SPARQL endpoint: {str(self)!r}")
+        if "@" in parts.netloc:
+            bare = parts.netloc.rpartition("@")[2]
+            object.__setattr__(self, "url", urlunsplit(parts._replace(netloc=bare)))
+            object.__setattr__(self, "user", unquote(parts.username or ""))
+            object.__setattr__(self, "password", unquote(parts.password or ""))
+            object.__setattr__(self, "auth", "basic" if self.auth == "none" else self.auth)
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+    def with_secrets(self) -> Endpoint:
+        """The endpoint with its secrets, taken from the environment where they are not set.
+
+        Raises:
+            ConfigError: A secret that the way of authentication needs is nowhere.
+        """
+        wanted = {"none": (), "bearer": ("token",)}.get(self.auth, ("user", "password"))
+        found: dict[str, str] = {}
+        for name in wanted:
+            value = getattr(self, name) or os.environ.get(f"KGSYNC_{name.upper()}")
+            if not value:
+                raise ConfigError(
+                    f"{self} is to be asked with {self.auth} authentication; "
+                    f"set the environment variable KGSYNC_{name.upper()}"
+                )
+            found[name] = value
+        return replace(
+            self, user=found.get("user"), password=found.get("password"), token=found.get("token")
+        )
