@@ -20,6 +20,8 @@ __all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
 HITS = (1, 3, 10, 100)
 Side = Literal["head", "tail"]
 
+_QUERIES = 256  # a block: enough that reading all candidates for it takes no time
+
 
 @dataclass(frozen=True)
 class LinkPrediction:
@@ -120,12 +122,14 @@ def ranks(
 ) -> NDArray[np.float64]:
     """Filtered rank of the true entity on one side of each triple.
 
-    Ties count as the mean of the best and the worst rank. The score matrix of a block and its
-    comparisons stay within `memory_mb`.
+    Ties count as the mean of the best and the worst rank. The scores of a block of queries stay
+    within `memory_mb`.
     """
-    candidates = model.rows("entity", slice(None))
-    count = model.sizes["entity"]
-    block = max(1, memory_mb * 2**20 // (count * 16))  # scores, in double while computed
+    # Column by column, as they are scored, once for all blocks.
+    rows = model.rows("entity", slice(None))
+    candidates = {name: table.T.contiguous().T for name, table in rows.items()}
+    row_bytes = model.sizes["entity"] * model.tables["entity"].itemsize
+    block = max(1, min(_QUERIES, memory_mb * 2**20 // row_bytes))
     # Triples of one relation together: some models look at all entities anew for each relation.
     order = np.argsort(triples[1], kind="stable")
     heads, relations, tails = triples[:, order]

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from torch import Tensor
 
 from kgsync.models.base import Model, Rows
+from kgsync.models.distances import products_with_all
 
 __all__ = ["Bilinear"]
 
@@ -27,23 +28,15 @@ class Bilinear(Model):
         return (self.from_head(head, relation) * tail["entity"]).sum(-1)
 
     def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
-        """One matrix product."""
-        return _products(self.from_head(head, relation), candidates)
+        """hᵀ M with every candidate."""
+        return products_with_all(self.from_head(head, relation), candidates["entity"])
 
     def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
-        """One matrix product."""
-        return _products(self.from_tail(tail, relation), candidates)
+        """M t with every candidate."""
+        return products_with_all(self.from_tail(tail, relation), candidates["entity"])
 
     def squares(self, head: Rows, relation: Rows, tail: Rows) -> Tensor:
         """L2 penalty on the mean squares of a batch's vectors (OpenKE)."""
         parts = (head["entity"], relation["relation"], tail["entity"])
         total = sum((part.square().mean() for part in parts), start=parts[0].new_zeros(()))
         return self.settings.l2_penalty * total
-
-
-def _products(queries: Tensor, candidates: Rows) -> Tensor:
-    """A product sums in an order that depends on the place in the matrix.
-
-    In double precision equal vectors still get equal scores, so that ties are ties.
-    """
-    return (queries.double() @ candidates["entity"].T.double()).to(queries.dtype)

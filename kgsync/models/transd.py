@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
 from kgsync.config import ModelSettings
 from kgsync.models.base import Rows, TableSpec
+from kgsync.models.distances import Projections
 from kgsync.models.translational import Translational
 
 __all__ = ["TransD"]
@@ -33,3 +35,10 @@ class TransD(Translational):
         missing = projection.shape[-1] - vector.shape[-1]
         resized = functional.pad(vector, (0, missing))  # a negative padding cuts
         return functional.normalize(along * projection + resized, dim=-1)
+
+    def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
+        """Into the space of each relation, by both projection vectors."""
+        directions, group = torch.unique(
+            relation["relation_projection"], dim=0, return_inverse=True
+        )
+        return Projections(group, directions, candidates["entity_projection"])

@@ -23,6 +23,3 @@ class TransE(Translational):
     def project(self, entity: Rows, relation: Rows) -> Tensor:
         """Every relation sees an entity alike."""
         return entity["entity"]
-
-    def _distances(self, points: Tensor, relation: Rows, candidates: Rows) -> Tensor:
-        return self._to_all(points, candidates["entity"])

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from kgsync.config import ModelSettings
 from kgsync.models.base import Rows, TableSpec
+from kgsync.models.distances import Projections
 from kgsync.models.translational import Translational
 
 __all__ = ["TransH"]
@@ -34,6 +35,11 @@ class TransH(Translational):
         normal = functional.normalize(relation["normal"], dim=-1)
         along = (entity["entity"] * normal).sum(-1, keepdim=True)
         return entity["entity"] - along * normal
+
+    def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
+        """Onto the hyperplane of each relation."""
+        normals, group = torch.unique(relation["normal"], dim=0, return_inverse=True)
+        return Projections(group, functional.normalize(normals, dim=-1))
 
     def constraint(self, relations: Rows) -> Tensor | None:
         """Soft constraint that r lies on its hyperplane: C Σ [(w·r)²/‖r‖² - ε²]₊."""

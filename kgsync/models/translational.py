@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kgsync.models.base import Model, Rows
-from kgsync.models.distances import distances_to_all
+from kgsync.models.distances import Projections, distances_to_all
 from kgsync.models.losses import Loss, MarginLoss
 
 __all__ = ["Translational"]
@@ -41,20 +41,17 @@ class Translational(Model):
         """Summed margin loss."""
         return MarginLoss(self.settings.margin)
 
+    def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
+        """How the relations of queries see every candidate, the same as `project`."""
+        return None
+
     def _distances(self, points: Tensor, relation: Rows, candidates: Rows) -> Tensor:
         """Negative distances of points to all candidates, projected once for each relation."""
-        together = torch.cat(list(relation.values()), dim=1)
-        _, group = torch.unique(together, dim=0, return_inverse=True)
-        scores = points.new_empty(len(points), len(candidates["entity"]))
-        for number in range(int(group.max()) + 1):
-            at = torch.nonzero(group == number)[:, 0]
-            one = {name: rows[at[:1]] for name, rows in relation.items()}
-            scores[at] = self._to_all(points[at], self.project(candidates, one))
-        return scores
-
-    def _to_all(self, points: Tensor, others: Tensor) -> Tensor:
         norm = self.settings.norm
-        sums = distances_to_all(points, others, squared=norm != "l1")
+        seen = self.projections(relation, candidates)
+        sums = distances_to_all(
+            points, candidates["entity"], squared=norm != "l1", projections=seen
+        )
         return sums.sqrt_().neg_() if norm == "l2" else sums.neg_()
 
     def length(self, gap: Tensor) -> Tensor:

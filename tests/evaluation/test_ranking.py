@@ -21,7 +21,8 @@ from kgsync.graph.living import TripleRows
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.models.transe import TransE
-from tests.models.cases import CASES, ModelCase
+from tests.evaluation.memory import Largest
+from tests.models.cases import CASES, ModelCase, vectors
 
 Triple = tuple[int, int, int]
 Table = list[list[int]]
@@ -213,12 +214,96 @@ def _random_triples(entities: int, relations: int, count: int) -> TripleRows:
 @both_sides
 @every_model
 def test_ranks_do_not_depend_on_the_memory_allowed(case: ModelCase, side: Side) -> None:
-    entities = 5000  # 26 queries a block within 1 MB, all of them within 64 MB
+    entities = 5000  # 52 queries a block within 1 MB, all of them within 64 MB
     model = _whole_number_model(case, entities, 3)
     triples = _random_triples(entities, 3, 100)
     known = KnownTriples(triples, 3)
     small, large = (ranks(model, triples, known, side, memory_mb) for memory_mb in (1, 64))
     np.testing.assert_array_equal(small, large)
+
+
+def _bounds(
+    case: ModelCase, model: Model, triple: Triple, side: Side, filtered: set[Triple]
+) -> tuple[float, float]:
+    """Where the rank is in double precision; rivals that nearly tie may stand on either side.
+
+    Rivals with the very vectors of the true entity tie for certain.
+    """
+    head, relation, tail = triple
+    entities = [vectors(model.rows("entity", slice(None)), i) for i in range(model.sizes["entity"])]
+    between = vectors(model.rows("relation", slice(None)), relation)
+
+    def scored(candidate: int) -> float:
+        h, t = (head, candidate) if side == "tail" else (candidate, tail)
+        return case.score(entities[h], between, entities[t])
+
+    true = tail if side == "tail" else head
+    own = scored(true)
+    low = high = 1.0
+    for rival in range(len(entities)):
+        if ((head, relation, rival) if side == "tail" else (rival, relation, tail)) in filtered:
+            continue
+        if all(np.array_equal(entities[rival][name], entities[true][name]) for name in entities[0]):
+            low, high = low + 0.5, high + 0.5
+            continue
+        gap = scored(rival) - own
+        low += gap > 1e-4 * (1 + abs(own))
+        high += gap > -1e-4 * (1 + abs(own))
+    return low, high
+
+
+@both_sides
+@every_model
+@pytest.mark.parametrize(("entities", "memory_mb"), [(1, 1), (2, 1), (300, 1), (600, 64)])
+def test_ranks_are_those_of_double_precision(
+    case: ModelCase, side: Side, entities: int, memory_mb: int
+) -> None:
+    options = replace(case.settings, dimension=20)
+    generator = torch.Generator().manual_seed(7)
+    model = model_class(options.name).random(options, entities, 5, generator)
+    for table in model.tables.values():
+        table.normal_(generator=generator)
+    twins = torch.arange(0, entities, 9)
+    for name in model.names("entity"):
+        model.tables[name][twins] = model.tables[name][0].clone()
+    true = _random_triples(entities, 5, 40)
+    known = set(zip(*true.tolist(), strict=True))
+    ranked = true[:, ::5]
+    ranked[[0, 2], 0] = 0  # one of many with its vectors
+    known.add((0, int(ranked[1, 0]), 0))
+    found = ranks(model, ranked, KnownTriples(_rows(sorted(known)), 5), side, memory_mb)
+    for triple, rank in zip(zip(*ranked.tolist(), strict=True), found, strict=True):
+        low, high = _bounds(case, model, triple, side, known)
+        assert low <= rank <= high
+        assert high - low <= 0.01 * entities
+
+
+@both_sides
+@every_model
+def test_the_rank_of_a_triple_does_not_depend_on_what_else_is_ranked(
+    case: ModelCase, side: Side
+) -> None:
+    """More triples than fit a block, and relations of very different numbers of them."""
+    model = case.random(40, 6, dtype=torch.float32)
+    triples = _random_triples(40, 6, 600)
+    triples = triples[:, (triples[1] > 1) | (triples[0] == 3)]
+    assert triples.shape[1] > 256
+    known = KnownTriples(triples, 6)
+    found = ranks(model, triples, known, side, memory_mb=1)
+    for at in range(0, triples.shape[1], 29):
+        assert ranks(model, triples[:, at : at + 1], known, side, memory_mb=1) == found[at]
+
+
+@both_sides
+def test_the_relations_of_a_small_graph_are_not_gathered_for_all_triples_at_once(
+    side: Side,
+) -> None:
+    options = ModelSettings("rescal", 20)
+    model = model_class("rescal").random(options, 50, 3, torch.Generator().manual_seed(0))
+    triples = _random_triples(50, 3, 3000)
+    with Largest() as largest:
+        ranks(model, triples, KnownTriples(triples, 3), side, memory_mb=64)
+    assert largest.bytes <= 256 * 20**2 * 4
 
 
 @both_sides

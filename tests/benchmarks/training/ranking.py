@@ -14,7 +14,7 @@ from tests.benchmarks.training.fb15k import load
 
 __all__ = ["our_metrics", "rank", "table", "their_metrics"]
 
-MODELS = ("transe", "distmult", "transh", "transd", "rescal")
+MODELS = ("transe", "distmult", "transh", "transd", "rescal", "analogy")
 _CONTESTANTS: dict[str, tuple[str, dict[str, int]]] = {
     "kgsync": ("ours", {}),
     "PyKEEN": ("pykeen_", {}),
@@ -22,6 +22,7 @@ _CONTESTANTS: dict[str, tuple[str, dict[str, int]]] = {
     "TorchKGE": ("torchkge_", {}),
 }
 """Module and arguments. PyKEEN's own choice of 32 is not the fastest."""
+_MISSING = {("PyKEEN", "analogy"), ("PyKEEN, 8 at a time", "analogy")}
 _CHECKED = ("transe", "distmult")
 _FIRST = 32
 _METRICS = ("mrr", "hits@10")
@@ -90,7 +91,7 @@ def table(
     rows = [["", "ranked", "triples/s", "fixed s", "peak MB", "kgsync ÷ this"]]
     for model in (model for model in MODELS if model in models):
         ours = 0.0
-        for name in _CONTESTANTS:
+        for name in (name for name in _CONTESTANTS if (name, model) not in _MISSING):
             arguments: dict[str, Any] = {"work": str(work), "contestant": name, "model": model}
             runs = [alone(rank, seconds=seconds, **arguments) for _ in range(repeat)]
             done = [run for run in runs if run]
