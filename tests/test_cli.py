@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,7 +116,8 @@ def test_init_takes_the_dimension_of_the_model(tmp_path: Path) -> None:
         (["init", "kg"], 2, "--force"),
         (["predict", "--relation", "http://example.org/next"], 5, "kgsync step"),
         (["init", "kg", "--force", "--from", "none.parquet"], 2, "no file none.parquet"),
-        (["init", "http://localhost/sparql", "--force"], 2, "no adapter for 'http'"),
+        (["init", "gopher://localhost/sparql", "--force"], 2, "no adapter for 'gopher'"),
+        (["init", "http://me:secret@localhost/sparql", "--force"], 2, "KGSYNC_PASSWORD"),
     ],
 )
 def test_a_user_error_is_one_sentence_and_an_exit_code(
@@ -181,7 +183,17 @@ def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Pa
     assert kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS).returncode == 0
     text = (tmp_path / "kgsync.toml").read_text()
     # Where the default depends on the model, the file shows that of transe.
-    examples = ("catalog", "scope", "path", "target", "graph", "learning_rate")
+    examples: tuple[str, ...] = (
+        "catalog",
+        "scope",
+        "path",
+        "target",
+        "graph",
+        "learning_rate",
+        "every",
+        "cron",
+    )
+    examples = (*examples, "ready", "update_url")
     lines = []
     for line in text.splitlines():
         bare = line.removeprefix("# ")
@@ -193,6 +205,9 @@ def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Pa
     defaults = Settings()
     for section in vars(defaults):
         for key, value in vars(getattr(defaults, section)).items():
+            if is_dataclass(value):
+                assert all(f"{name} = " in text for name in vars(value)), (section, key)
+                continue
             assert f"{key} = " in text, f"{section}.{key} is not in the template"
             if (section, key) not in (("source", "store"), ("source", "graphs")):
                 assert getattr(getattr(settings, section), key) == value, (section, key)

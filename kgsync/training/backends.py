@@ -1,4 +1,4 @@
-"""Who computes the epochs: kernels on the CPU, or torch."""
+"""Who computes: kernels on the CPU, or torch on any of its devices."""
 
 from __future__ import annotations
 
@@ -8,15 +8,27 @@ import numpy as np
 import torch
 
 from kgsync.config import RunSettings, Settings
+from kgsync.errors import ConfigError
 from kgsync.evaluation.cost import Cost
+from kgsync.graph.hashing import Hashes
 from kgsync.graph.living import TripleRows
 from kgsync.models import model_class
-from kgsync.models.base import Model
+from kgsync.models.base import Kind, Model
+from kgsync.training.evidence import Evidence, KeyedNegatives
+from kgsync.training.order import NewElement
+from kgsync.training.pretraining import Pretrainer, PretrainingRates
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
 from kgsync.training.threads import usable_cpus
 
-__all__ = ["EpochTrainer", "trainer_for", "uses_kernels", "warm_up"]
+__all__ = [
+    "EpochTrainer",
+    "StartTrainer",
+    "pretrainer_for",
+    "trainer_for",
+    "uses_kernels",
+    "warm_up",
+]
 
 
 class EpochTrainer(Protocol):
@@ -35,18 +47,30 @@ class EpochTrainer(Protocol):
         """One gradient step over all added and deleted training triples; returns the loss."""
 
 
+class StartTrainer(Protocol):
+    """Trains the start vectors of one model's new elements, in place."""
+
+    def train(self, evidence: Evidence) -> None:
+        """Train elements none of which needs another; those they need were trained before."""
+
+
 def uses_kernels(run: RunSettings) -> bool:
     """Whether the kernels compute, rather than torch."""
-    return run.backend != "torch"
+    return run.backend != "torch" and run.device == "cpu"
 
 
 def warm_up(settings: Settings) -> None:
     """Load the kernels, or compile them where that was never done: so no phase has to wait for it.
 
     Compiled once, they are kept beside the package or in the user's cache.
+
+    Raises:
+        ConfigError: Torch is to compute on a device that it cannot use here.
     """
     if not uses_kernels(settings.run):
+        _device(settings.run)
         return
+    from kgsync.training.cpu.pretraining import CpuPretrainer
     from kgsync.training.cpu.trainer import CpuTrainer
 
     model = model_class(settings.model.name).random(settings.model, 3, 1, torch.Generator())
@@ -55,6 +79,13 @@ def warm_up(settings: Settings) -> None:
     trainer = CpuTrainer(model, triples, 1, random, Cost())
     trainer.general_epoch(0.0)
     trainer.change_epoch(triples, triples, CorrectedSampler(triples, 1, random), 0.0)
+    hashes: dict[Kind, Hashes] = {
+        "entity": np.zeros(3, np.uint64),
+        "relation": np.zeros(1, np.uint64),
+    }
+    negatives = KeyedNegatives(triples, np.arange(3), hashes, 0)
+    evidence = Evidence.of("entity", [NewElement("entity", 1, np.arange(1), 1)], triples)
+    CpuPretrainer(model, negatives, PretrainingRates(1, 1, 0.0), Cost()).train(evidence)
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))
 
@@ -72,4 +103,46 @@ def trainer_for(
         return CpuTrainer(model, problem.train, batches, random, cost, threads, at_once=at_once)
     from kgsync.training.epochs import Trainer
 
-    return Trainer(model, problem.train, batches, random, cost)
+    return Trainer(model, problem.train, batches, random, cost, _device(run))
+
+
+def pretrainer_for(
+    model: Model, problem: Problem, negatives: KeyedNegatives, cost: Cost
+) -> StartTrainer:
+    """A trainer of start vectors, of the backend that the settings choose."""
+    run, update = problem.settings.run, problem.settings.update
+    rates = PretrainingRates(
+        update.pretraining_epochs,
+        update.pretraining_negatives,
+        update.pretraining_learning_rate
+        or problem.settings.training.learning_rate
+        or model.info.learning_rate,
+    )
+    if uses_kernels(run):
+        from kgsync.training.cpu.pretraining import CpuPretrainer
+
+        return CpuPretrainer(model, negatives, rates, cost, run.threads or usable_cpus())
+    return Pretrainer(model, negatives, rates, cost, _device(run))
+
+
+def _device(run: RunSettings) -> str:
+    """The device of the settings.
+
+    Raises:
+        ConfigError: Torch cannot use it here.
+    """
+    try:
+        torch.zeros(1, device=run.device).sum().item()
+    except (AssertionError, ImportError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"run: device {run.device!r} cannot be used here ({reason}); "
+            f"available: {', '.join(_available())}"
+        ) from None
+    return run.device
+
+
+def _available() -> list[str]:
+    cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *(f"cuda:{number}" for number in range(cuda)), *mps]

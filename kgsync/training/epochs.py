@@ -18,7 +18,7 @@ from kgsync.training.optimizers import RowOptimizer
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
 
-__all__ = ["Trainer"]
+__all__ = ["Trainer", "moved"]
 
 
 class Trainer:
@@ -31,28 +31,31 @@ class Trainer:
         batches: int,
         random: np.random.Generator,
         cost: Cost,
+        device: str = "cpu",
     ) -> None:
         """Prepare for training.
 
         Args:
-            model: The model, changed in place.
+            model: The model, on the CPU, changed in place after every epoch.
             train: Rows of the training triples.
             batches: Batches a general epoch.
             random: Source of randomness.
             cost: Counters to increase.
+            device: Where torch computes.
         """
         sizes = model.sizes
-        self._model = model
+        self._home, self._model = model, moved(model, device)
+        self._device = device
         self._train = train
         self._batches = batches
         self._random = random
         self._cost = cost
-        self._optimizer = RowOptimizer(model)
+        self._optimizer = RowOptimizer(self._model)
         self._corrupted = CorruptedSampler(train, sizes["entity"], sizes["relation"], random)
         # Elements without a training triple may be drawn or deleted, but keep their vectors.
         self._evident = {
-            "entity": _mask(sizes["entity"], train[[0, 2]]),
-            "relation": _mask(sizes["relation"], train[1]),
+            "entity": _mask(sizes["entity"], train[[0, 2]]).to(device),
+            "relation": _mask(sizes["relation"], train[1]).to(device),
         }
 
     def general_epoch(self, learning_rate: float) -> float:
@@ -63,6 +66,7 @@ class Trainer:
             positive = self._train[:, chosen]
             negative, possible = self._corrupted.draw(positive)
             losses.append(self._step(positive[:, possible], negative[:, possible], learning_rate))
+        self._bring_back()
         return float(np.mean(losses))
 
     def change_epoch(
@@ -85,14 +89,17 @@ class Trainer:
         negative, possible = self._corrupted.draw(added)
         pairs_true = np.concatenate([corrected.draw(deleted), added[:, possible]], axis=1)
         pairs_false = np.concatenate([deleted, negative[:, possible]], axis=1)
-        return self._step(pairs_true, pairs_false, learning_rate)
+        loss = self._step(pairs_true, pairs_false, learning_rate)
+        self._bring_back()
+        return loss
 
     def _step(self, positive: TripleRows, negative: TripleRows, learning_rate: float) -> float:
         """One gradient step over pairs of a true and a false triple."""
         pairs = positive.shape[1]
         if pairs == 0:
             return 0.0
-        heads, relations, tails = torch.from_numpy(np.concatenate([positive, negative], axis=1))
+        triples = torch.from_numpy(np.concatenate([positive, negative], axis=1))
+        heads, relations, tails = triples.to(self._device)
         entity_rows, entity_at = torch.unique(torch.cat([heads, tails]), return_inverse=True)
         relation_rows, relation_at = torch.unique(relations, return_inverse=True)
         entities = self._leaves("entity", entity_rows)
@@ -114,6 +121,10 @@ class Trainer:
         self._apply("relation", relation_rows, predicates, learning_rate)
         return value
 
+    def _bring_back(self) -> None:
+        for name, table in self._model.tables.items():
+            self._home.tables[name].copy_(table)
+
     def _apply(self, kind: Kind, rows: Tensor, leaves: Rows, learning_rate: float) -> None:
         moving = self._evident[kind][rows]
         for name, leaf in leaves.items():
@@ -125,6 +136,12 @@ class Trainer:
         return {
             name: rows_.requires_grad_() for name, rows_ in self._model.rows(kind, rows).items()
         }
+
+
+def moved(model: Model, device: str) -> Model:
+    """The same model on a device; it shares the tables that are there already."""
+    tables = {name: table.to(device) for name, table in model.tables.items()}
+    return type(model)(model.settings, tables)
 
 
 def _gather(leaves: Rows, at: Tensor) -> Rows:

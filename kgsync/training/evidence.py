@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -15,9 +17,10 @@ from kgsync.graph.living import TripleRows, TripleSet
 from kgsync.models.base import Kind
 from kgsync.training.order import NewElement
 
-__all__ = ["Evidence", "FalseTriples", "KeyedNegatives"]
+__all__ = ["DRAWS", "Evidence", "FalseTriples", "KeyedNegatives"]
 
-_ROUNDS = 16
+DRAWS = 16
+"""Attempts before all survivors are looked through."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,26 @@ class Evidence:
         row: NDArray[np.int64] = self.rows[self.owner]
         return row
 
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """Where the triples of each element begin, and the end of the last."""
+        return np.searchsorted(self.owner, np.arange(len(self.rows) + 1))
+
+    def blocks(self, limit: int) -> Iterator[Evidence]:
+        """The elements in blocks of about so many triples; an element is never divided."""
+        bounds = self.bounds
+        block = (bounds[1:] - 1) // limit
+        firsts = np.flatnonzero(np.diff(block, prepend=-1))
+        for first, last in pairwise([*firsts, len(self.rows)]):
+            part = slice(bounds[first], bounds[last])
+            yield Evidence(
+                self.kind,
+                self.rows[first:last],
+                self.triples[:, part],
+                self.owner[part] - first,
+                self.number[part],
+            )
+
     def where(self, mask: NDArray[np.bool_]) -> Evidence:
         """The triples a mask selects; the elements stay."""
         return Evidence(
@@ -68,6 +91,7 @@ class FalseTriples:
     """Shape (draws, triples): whether there was a false triple to draw."""
 
 
+@dataclass(frozen=True, eq=False)
 class KeyedNegatives:
     """Draws false triples by numbers keyed by the element.
 
@@ -76,30 +100,27 @@ class KeyedNegatives:
     versions, and a training triple is never drawn.
     """
 
-    def __init__(
-        self,
-        known: TripleSet,
-        survivors: NDArray[np.int64],
-        hashes: dict[Kind, Hashes],
-        seed: int,
-    ) -> None:
-        """Prepare to draw.
+    train: TripleRows
+    """The training triples of the new version."""
+    survivors: NDArray[np.int64]
+    """Rows of the entities to draw from."""
+    hashes: dict[Kind, Hashes]
+    """For each kind, a number per row that belongs to the element for ever."""
+    seed: int
+    """Another seed, other draws."""
 
-        Args:
-            known: The training triples of the new version.
-            survivors: Rows of the entities to draw from.
-            hashes: For each kind, a number per row that belongs to the element for ever.
-            seed: Another seed, other draws.
-        """
-        self._known = known
-        self._survivors = survivors
-        self._hashes = hashes
-        self._seed = np.uint64(seed)
+    @cached_property
+    def _known(self) -> TripleSet:
+        return TripleSet(self.train, len(self.hashes["entity"]), len(self.hashes["relation"]))
+
+    def keys(self, kind: Kind, rows: NDArray[np.int64]) -> Hashes:
+        """For each of some elements the number that its draws are made of."""
+        return mix(self.hashes[kind][rows] ^ np.uint64(self.seed))
 
     def draw(self, evidence: Evidence, draws: int, epoch: int) -> FalseTriples:
         """So many false triples for each triple, fresh ones every epoch."""
         count = evidence.triples.shape[1]
-        key = mix(self._hashes[evidence.kind][evidence.row] ^ self._seed)
+        key = self.keys(evidence.kind, evidence.row)
         key = mix(key ^ evidence.number.astype(np.uint64))
         key = np.concatenate(
             [mix(key ^ np.uint64((epoch << 32) + number)) for number in range(draws)]
@@ -110,10 +131,10 @@ class KeyedNegatives:
         else:
             side = np.tile(np.where(evidence.triples[0] == evidence.row, 2, 0), draws)
         open_ = np.arange(draws * count)
-        for attempt in range(1, _ROUNDS + 1 if len(self._survivors) else 1):
+        for attempt in range(1, DRAWS + 1 if len(self.survivors) else 1):
             drawn = unit_interval(mix(key[open_] ^ np.uint64(attempt)))
-            chosen = (drawn * len(self._survivors)).astype(np.int64)
-            false[side[open_], open_] = self._survivors[chosen]
+            chosen = (drawn * len(self.survivors)).astype(np.int64)
+            false[side[open_], open_] = self.survivors[chosen]
             open_ = open_[self._known.contains(false[:, open_])]
             if not len(open_):
                 break
@@ -135,7 +156,7 @@ class KeyedNegatives:
         open_: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """Look through all survivors for the rare dense query; returns what is still open."""
-        if not len(open_) or not len(self._survivors):
+        if not len(open_) or not len(self.survivors):
             return open_
         found = np.zeros(len(open_), bool)
         asked = np.stack([side[open_], false[1, open_], false[2 - side[open_], open_]])
@@ -144,10 +165,10 @@ class KeyedNegatives:
         which = which.reshape(-1)
         groups = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
         for (column, relation, other), group in zip(queries.T.tolist(), groups, strict=True):
-            candidates = np.empty((3, len(self._survivors)), np.int64)
-            candidates[column], candidates[1] = self._survivors, relation
+            candidates = np.empty((3, len(self.survivors)), np.int64)
+            candidates[column], candidates[1] = self.survivors, relation
             candidates[2 - column] = other
-            free = self._survivors[~self._known.contains(candidates)]
+            free = self.survivors[~self._known.contains(candidates)]
             if len(free):
                 drawn = unit_interval(mix(key[open_[group]]))
                 false[column, open_[group]] = free[(drawn * len(free)).astype(np.int64)]

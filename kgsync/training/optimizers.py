@@ -7,9 +7,9 @@ from torch import Tensor
 
 from kgsync.models.base import Model, Rows
 
-__all__ = ["RowOptimizer", "adagrad_step"]
+__all__ = ["EPSILON", "RowOptimizer", "adagrad_step"]
 
-_EPSILON = 1e-10
+EPSILON = 1e-10
 
 
 class RowOptimizer:
@@ -36,4 +36,4 @@ def adagrad_step(squares: Tensor, rows: Tensor, gradient: Tensor) -> Tensor:
     """The step of the given rows, whose squared gradients are added to the sums so far."""
     accumulated = squares[rows].addcmul_(gradient, gradient)
     squares[rows] = accumulated
-    return gradient / accumulated.sqrt_().add_(_EPSILON)
+    return gradient / accumulated.sqrt_().add_(EPSILON)

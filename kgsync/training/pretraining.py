@@ -11,15 +11,27 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from kgsync.evaluation.cost import Cost
 from kgsync.models.base import Model, Rows
+from kgsync.training.epochs import moved
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.optimizers import adagrad_step
 
-__all__ = ["PretrainingRates", "pretrain"]
+__all__ = [
+    "DECAY",
+    "FALL",
+    "WAIT",
+    "Pretrainer",
+    "PretrainingRates",
+    "triples_at_a_time",
+]
 
-_FALL, _WAIT, _DECAY = 0.01, 5, 0.5
+FALL, WAIT, DECAY = 0.01, 5, 0.5
+"""The learning rate decays where the loss has not fallen by that share for so many epochs."""
+_NUMBERS_AT_A_TIME = 5_000_000
+"""Of the widest table: 50,000 triples of vectors of 100 numbers, fewer of RESCAL's matrices."""
 
 
 @dataclass(frozen=True)
@@ -31,56 +43,93 @@ class PretrainingRates:
     learning_rate: float
 
 
-def pretrain(
-    model: Model,
-    evidence: Evidence,
-    negatives: KeyedNegatives,
-    rates: PretrainingRates,
-    cost: Cost,
-) -> None:
-    """Train the vectors of new elements, none of which needs another, in place.
+def triples_at_a_time(model: Model) -> int:
+    """Of how many triples the vectors are gathered together."""
+    return max(1, _NUMBERS_AT_A_TIME // max(table.shape[1] for table in model.tables.values()))
 
-    Args:
-        model: The model; only the rows of the elements change.
-        evidence: The elements and their informative triples.
-        negatives: Draws false triples, keyed by element.
-        rates: How long and how fast.
-        cost: Counters to increase.
-    """
-    run = _Run(model, evidence, rates)
-    for epoch in range(rates.epochs):
-        active = evidence.where(run.active.numpy()[evidence.owner])
-        if not active.triples.shape[1]:
-            break
-        false = negatives.draw(active, rates.negatives, epoch)
+
+class Pretrainer:
+    """Trains the vectors of new elements of one model, in place; all other rows stay."""
+
+    def __init__(
+        self,
+        model: Model,
+        negatives: KeyedNegatives,
+        rates: PretrainingRates,
+        cost: Cost,
+        device: str = "cpu",
+    ) -> None:
+        """Prepare for training.
+
+        Args:
+            model: The model, on the CPU.
+            negatives: Draws false triples, keyed by element.
+            rates: How long and how fast.
+            cost: Counters to increase.
+            device: Where torch computes.
+        """
+        self._home, self._model = model, moved(model, device)
+        self._negatives = negatives
+        self._rates = rates
+        self._cost = cost
+        self._device = device
+
+    def train(self, evidence: Evidence) -> None:
+        """Train elements none of which needs another; what they need must have been here before.
+
+        Args:
+            evidence: The elements and their informative triples.
+        """
+        for block in evidence.blocks(triples_at_a_time(self._home)):
+            self._train(block)
+
+    def _train(self, evidence: Evidence) -> None:
+        model, device = self._model, self._device
+        rows = torch.from_numpy(evidence.rows)
+        there = rows.to(device)
+        for name, vectors in self._home.rows(evidence.kind, rows).items():
+            model.tables[name][there] = vectors.to(device)
+        run = _Run(model.rows(evidence.kind, there), self._rates, model.info.optimizer)
+        for epoch in range(self._rates.epochs):
+            active = evidence.where(run.active.cpu().numpy()[evidence.owner])
+            if not active.triples.shape[1]:
+                break
+            self._epoch(run, active, epoch)
+        for name, vectors in run.best_vectors.items():
+            model.tables[name][there] = vectors
+            self._home.tables[name][rows] = vectors.cpu()
+
+    def _epoch(self, run: _Run, active: Evidence, epoch: int) -> None:
+        model, device = self._model, self._device
+        false = self._negatives.draw(active, self._rates.negatives, epoch)
         leaves = {name: rows.clone().requires_grad_() for name, rows in run.vectors.items()}
-        positive = _score(model, active, leaves, active.triples)
-        negative = torch.stack([_score(model, active, leaves, t) for t in _draws(false.triples)])
-        owner = torch.from_numpy(active.owner)
-        losses = model.loss.by_owner(positive, negative, false.possible, owner, len(evidence.rows))
-        cost.score_evaluations += positive.numel() + negative.numel()
+        positive = _score(model, active, leaves, active.triples, device)
+        negative = torch.stack(
+            [_score(model, active, leaves, drawn, device) for drawn in _draws(false.triples)]
+        )
+        owner, possible = torch.from_numpy(active.owner).to(device), false.possible.to(device)
+        losses = model.loss.by_owner(positive, negative, possible, owner, len(active.rows))
+        self._cost.score_evaluations += positive.numel() + negative.numel()
         run.note(losses.detach())
         torch.autograd.backward(losses.sum())
-        cost.gradient_steps += run.step(leaves)
-    rows = torch.from_numpy(evidence.rows)
-    for name, vectors in run.best_vectors.items():
-        model.tables[name][rows] = vectors
+        self._cost.gradient_steps += run.step(leaves)
 
 
 class _Run:
     """Where each element stands."""
 
-    def __init__(self, model: Model, evidence: Evidence, rates: PretrainingRates) -> None:
-        count = len(evidence.rows)
-        self.vectors = model.rows(evidence.kind, torch.from_numpy(evidence.rows))
-        self.best_vectors = {name: rows.clone() for name, rows in self.vectors.items()}
-        self.active = torch.ones(count, dtype=torch.bool)
-        self._adagrad = model.info.optimizer == "adagrad"
-        self._squares = {name: torch.zeros_like(rows) for name, rows in self.vectors.items()}
-        self._rate = torch.full((count, 1), rates.learning_rate)
-        self._best = torch.full((count,), torch.inf)
-        self._reference = torch.full((count,), torch.inf)
-        self._waited = torch.zeros(count, dtype=torch.int64)
+    def __init__(self, vectors: Rows, rates: PretrainingRates, optimizer: str) -> None:
+        some = next(iter(vectors.values()))
+        count = len(some)
+        self.vectors = vectors
+        self.best_vectors = {name: rows.clone() for name, rows in vectors.items()}
+        self.active = some.new_ones(count, dtype=torch.bool)
+        self._adagrad = optimizer == "adagrad"
+        self._squares = {name: torch.zeros_like(rows) for name, rows in vectors.items()}
+        self._rate = some.new_full((count, 1), rates.learning_rate)
+        self._best = some.new_full((count,), torch.inf)
+        self._reference = some.new_full((count,), torch.inf)
+        self._waited = some.new_zeros(count, dtype=torch.int64)
 
     def note(self, losses: Tensor) -> None:
         """Keep the best vectors, slow down where the loss stands still, stop where it is zero."""
@@ -88,11 +137,11 @@ class _Run:
         self._best[better] = losses[better]
         for name, rows in self.best_vectors.items():
             rows[better] = self.vectors[name][better]
-        fell = losses < self._reference * (1 - _FALL)
+        fell = losses < self._reference * (1 - FALL)
         self._reference[fell] = losses[fell]
         self._waited = torch.where(fell, 0, self._waited + 1)
-        slow = self._waited >= _WAIT
-        self._rate[slow] *= _DECAY
+        slow = self._waited >= WAIT
+        self._rate[slow] *= DECAY
         self._waited[slow] = 0
         self.active &= losses > 0
 
@@ -108,15 +157,18 @@ class _Run:
         return int(active.sum())
 
 
-def _score(model: Model, evidence: Evidence, leaves: Rows, triples: np.ndarray) -> Tensor:
+def _score(
+    model: Model, evidence: Evidence, leaves: Rows, triples: np.ndarray, device: str
+) -> Tensor:
     """Scores with the leaves in the place of the elements' own rows."""
-    owner = torch.from_numpy(evidence.owner)
-    own = {name: rows[owner] for name, rows in leaves.items()}
-    heads, relations, tails = (torch.from_numpy(column) for column in triples)
+    owner = torch.from_numpy(evidence.owner).to(device)
+    # The backward pass of embedding() sums by row far faster than that of indexing.
+    own = {name: functional.embedding(owner, rows) for name, rows in leaves.items()}
+    heads, relations, tails = (torch.from_numpy(column).to(device) for column in triples)
     head, tail = model.rows("entity", heads), model.rows("entity", tails)
     if evidence.kind == "relation":
         return model.score(head, own, tail)
-    row = torch.from_numpy(evidence.row)
+    row = torch.from_numpy(evidence.row).to(device)
     head, tail = _replaced(head, own, heads == row), _replaced(tail, own, tails == row)
     return model.score(head, model.rows("relation", relations), tail)
 

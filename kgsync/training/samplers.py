@@ -5,18 +5,42 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows, TripleSet
 
-__all__ = ["CorrectedSampler", "CorruptedSampler"]
+__all__ = ["CorrectedSampler", "CorruptedSampler", "head_shares"]
 
 _ROUNDS = 16
+
+
+def head_shares(
+    train: TripleRows, relations: int, corruption: Corruption = "uniform"
+) -> NDArray[np.float64]:
+    """For each relation the probability that the head is replaced, rather than the tail.
+
+    With "bernoulli" tph / (tph + hpt) of TransH's paper: the mean number of tails a head has, and
+    of heads a tail has. A head with many tails is rather replaced itself: it may well have more
+    that the graph does not know.
+    """
+    if corruption == "uniform":
+        return np.full(relations, 0.5)
+    heads, tails = (
+        np.bincount(np.unique(train[[1, side]], axis=1)[0], minlength=relations) for side in (0, 2)
+    )
+    # With n triples, n / heads to n / tails is as tails to heads.
+    return np.where(heads > 0, tails / np.maximum(heads + tails, 1), 0.5)
 
 
 class CorruptedSampler:
     """Draws from eq. corruptedTriples: head or tail replaced, never a training triple."""
 
     def __init__(
-        self, train: TripleRows, entities: int, relations: int, random: np.random.Generator
+        self,
+        train: TripleRows,
+        entities: int,
+        relations: int,
+        random: np.random.Generator,
+        corruption: Corruption = "uniform",
     ) -> None:
         """Index the training triples.
 
@@ -25,7 +49,9 @@ class CorruptedSampler:
             entities: Number of entity rows to draw from.
             relations: Number of relation rows.
             random: Source of randomness.
+            corruption: How to choose between head and tail.
         """
+        self._head_shares = head_shares(train, relations, corruption)
         self._known = TripleSet(train, entities, relations)
         self._entities = entities
         self._random = random
@@ -37,7 +63,8 @@ class CorruptedSampler:
         """
         corrupted = triples.copy()
         count = triples.shape[1]
-        side = np.where(self._random.random(count) < 0.5, 0, 2)
+        on_head = self._random.random(count) < self._head_shares[triples[1]]
+        side = np.where(on_head, 0, 2)
         open_ = np.arange(count)
         for _ in range(_ROUNDS):
             corrupted[side[open_], open_] = self._random.integers(0, self._entities, len(open_))

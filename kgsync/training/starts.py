@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from kgsync.evaluation.cost import Cost
-from kgsync.graph.living import Living, TripleSet
+from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermTable
 from kgsync.models.base import Kind, Model
 from kgsync.models.translational import Translational
+from kgsync.training.backends import pretrainer_for
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.order import NewElement, initialization_order
 from kgsync.training.places import place
-from kgsync.training.pretraining import PretrainingRates, pretrain
+from kgsync.training.pretraining import triples_at_a_time
 from kgsync.training.problem import Problem
 from kgsync.training.progress import Progress, no_progress
 
 __all__ = ["carry_over", "initialize"]
 
-_NUMBERS_AT_A_TIME = 5_000_000
-"""Of the widest table: 50,000 triples of vectors of 100 numbers, fewer of RESCAL's matrices."""
 _KINDS: tuple[Kind, Kind] = ("relation", "entity")
 
 
@@ -78,34 +76,29 @@ def initialize(
         progress: Told about every depth.
     """
     settings = problem.settings.update
-    rates = PretrainingRates(
-        settings.pretraining_epochs,
-        settings.pretraining_negatives,
-        settings.pretraining_learning_rate
-        or problem.settings.training.learning_rate
-        or model.info.learning_rate,
-    )
     placed = settings.start_vectors not in ("average", "random")
-    if not placed and not rates.epochs:
+    trained = settings.pretraining_epochs > 0
+    if not placed and not trained:
         return
-    known = TripleSet(problem.train, model.sizes["entity"], model.sizes["relation"])
     survivors = _shared(before.entities, problem.living.entities)[1].numpy()
     place_negatives, train_negatives = (
-        KeyedNegatives(known, survivors, problem.hashes, problem.seeds.number(phase))
+        KeyedNegatives(problem.train, survivors, problem.hashes, problem.seeds.number(phase))
         for phase in ("places", "pre-training")
     )
     levels = _levels(_order(before, problem))
-    width = max(spec.width for spec in model.layout(model.settings).values())
-    limit = max(1, _NUMBERS_AT_A_TIME // width)
+    pretrainer = pretrainer_for(model, problem, train_negatives, cost) if trained else None
     for done, elements in enumerate(levels):
         for kind in _KINDS:
-            for chosen in _blocks([e for e in elements if e.kind == kind], limit):
-                evidence = Evidence.of(kind, chosen, problem.train)
-                if placed:
-                    assert isinstance(model, Translational)  # the settings allow it for no other
-                    place(model, evidence, place_negatives, settings)
-                if rates.epochs:
-                    pretrain(model, evidence, train_negatives, rates, cost)
+            chosen = [element for element in elements if element.kind == kind]
+            if not chosen:
+                continue
+            evidence = Evidence.of(kind, chosen, problem.train)
+            if placed:
+                assert isinstance(model, Translational)  # the settings allow it for no other
+                for block in evidence.blocks(triples_at_a_time(model)):
+                    place(model, block, place_negatives, settings)
+            if pretrainer:
+                pretrainer.train(evidence)
         progress("start vectors", done + 1, len(levels))
 
 
@@ -122,14 +115,6 @@ def _levels(order: list[NewElement]) -> list[list[NewElement]]:
     """The elements with informative triples, by depth."""
     informed = sorted((e for e in order if len(e.informative)), key=lambda e: e.depth)
     return [list(level) for _, level in groupby(informed, key=lambda e: e.depth)]
-
-
-def _blocks(elements: list[NewElement], limit: int) -> list[list[NewElement]]:
-    """The elements in blocks of about so many triples; they do not depend on each other."""
-    ends = np.cumsum([len(element.informative) for element in elements])
-    numbers = (ends - 1) // limit
-    blocks = groupby(zip(numbers.tolist(), elements, strict=True), key=itemgetter(0))
-    return [[element for _, element in block] for _, block in blocks]
 
 
 def _new_rows(old: Ids, new: Ids, table: TermTable) -> np.ndarray:

@@ -118,12 +118,12 @@ def test_an_installed_plug_in_opens_its_own_scheme(
         "from kgsync.adapters.oxigraph import OxigraphStore\n"
         "class Memory:\n"
         "    @classmethod\n"
-        "    def open(cls, target, *, create=False):\n"
+        "    def open(cls, target, *, create=False, workspace=None):\n"
         "        return OxigraphStore(pyoxigraph.Store(), target, owned=True)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert open_store("memory://here").label == "memory://here"
-    with pytest.raises(ConfigError, match="known kinds of store: memory, path"):
+    with pytest.raises(ConfigError, match="known kinds of store: http, https, memory, path"):
         open_store("gopher://example.org")
 
 

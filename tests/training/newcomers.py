@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kgsync.graph.hashing import Hashes, mix
-from kgsync.graph.living import TripleSet
 from kgsync.models.base import Kind, Model
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from tests.training.graphs import Triple, as_rows
@@ -38,8 +37,7 @@ def negatives(
         "entity": mix(np.arange(entities, dtype=np.uint64)),
         "relation": mix(np.arange(relations, dtype=np.uint64) + np.uint64(1 << 40)),
     }
-    known = TripleSet(as_rows(train), entities, relations)
-    return KeyedNegatives(known, np.array(survivors, np.int64), hashes, seed)
+    return KeyedNegatives(as_rows(train), np.array(survivors, np.int64), hashes, seed)
 
 
 def for_model(

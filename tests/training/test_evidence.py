@@ -208,3 +208,19 @@ def test_evidence_lists_the_informative_triples_of_each_element_in_turn() -> Non
     assert given_.owner.tolist() == [0, 0, 1]
     assert given_.number.tolist() == [0, 1, 0]
     assert given_.row.tolist() == [2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "rows"), [(1, [[5], [6], [7]]), (3, [[5, 6], [7]]), (9, [[5, 6, 7]])]
+)
+def test_blocks_have_about_so_many_triples_and_never_divide_an_element(
+    limit: int, rows: list[list[int]]
+) -> None:
+    triples = {5: [(5, 0, 1), (5, 0, 2)], 6: [(6, 0, 1)], 7: [(3, 0, 7), (7, 0, 0)]}
+    blocks = list(evidence("entity", triples).blocks(limit))
+    assert [block.rows.tolist() for block in blocks] == rows
+    for block in blocks:
+        alone = evidence("entity", {row: triples[row] for row in block.rows.tolist()})
+        assert as_triples(block.triples) == as_triples(alone.triples)
+        assert block.owner.tolist() == alone.owner.tolist()
+        assert block.number.tolist() == alone.number.tolist()

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from kgsync.config import ModelSettings, Settings, StartVectors, TrainingSettings, UpdateSettings
 from kgsync.errors import ConfigError
 from kgsync.evaluation.cost import Cost
-from kgsync.graph.living import Living, TripleSet
+from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Model
 from kgsync.models.translational import Translational
 from kgsync.training.evidence import KeyedNegatives
 from kgsync.training.places import place
-from kgsync.training.pretraining import PretrainingRates, pretrain
+from kgsync.training.pretraining import Pretrainer, PretrainingRates
 from kgsync.training.problem import Problem
 from kgsync.training.starts import carry_over, initialize
 from tests.models.cases import CASES, ModelCase
@@ -104,11 +104,10 @@ def test_closed_forms_move_only_new_elements_with_evidence(
 def _one_by_one(case: ModelCase, model: Model, problem: Problem) -> Cost:
     """Alg. TDSM_init with one element after the other."""
     update, living, cost = problem.settings.update, problem.living, Cost()
-    known = TripleSet(problem.train, len(living.entities), len(living.relations))
     survivors = np.flatnonzero(np.isin(living.entities, OLD.living.entities))
     seeds = (problem.seeds.number(phase) for phase in ("places", "pre-training"))
     place_draws, train_draws = (
-        KeyedNegatives(known, survivors, problem.hashes, seed) for seed in seeds
+        KeyedNegatives(problem.train, survivors, problem.hashes, seed) for seed in seeds
     )
     rate = update.pretraining_learning_rate or case.learning_rate
     rates = PretrainingRates(update.pretraining_epochs, update.pretraining_negatives, rate)
@@ -121,7 +120,7 @@ def _one_by_one(case: ModelCase, model: Model, problem: Problem) -> Cost:
             if update.start_vectors not in ("average", "random"):
                 assert isinstance(model, Translational)
                 place(model, given, place_draws, update)
-            pretrain(model, given, train_draws, rates, cost)
+            Pretrainer(model, train_draws, rates, cost).train(given)
     return cost
 
 

@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 from kgsync.evaluation.cost import Cost
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.pretraining import PretrainingRates, pretrain
+from kgsync.training.pretraining import Pretrainer, PretrainingRates
 from tests.models.cases import CASES, ModelCase
 from tests.training.graphs import Triple, as_rows, as_triples
 from tests.training.newcomers import evidence, for_model
@@ -126,7 +126,7 @@ def test_elements_train_as_they_would_slowly_and_alone(case: ModelCase, kind: Ki
         row: _slow(case, model, evidence(kind, {row: some}), draws, LONG)
         for row, some in TRIPLES[kind].items()
     }
-    pretrain(model, evidence(kind, TRIPLES[kind]), draws, LONG, cost)
+    Pretrainer(model, draws, LONG, cost).train(evidence(kind, TRIPLES[kind]))
     for row, slow in expected.items():
         for name, vector in _new(model, kind, row).items():
             torch.testing.assert_close(vector, slow.vectors[name], rtol=1e-4, atol=1e-5)
@@ -141,9 +141,9 @@ def test_elements_train_as_they_would_slowly_and_alone(case: ModelCase, kind: Ki
 def test_all_together_is_the_same_as_one_by_one(case: ModelCase, kind: Kind) -> None:
     together, apart = _model(case), _model(case)
     draws, costs = _draws(together), (Cost(), Cost())
-    pretrain(together, evidence(kind, TRIPLES[kind]), draws, LONG, costs[0])
+    Pretrainer(together, draws, LONG, costs[0]).train(evidence(kind, TRIPLES[kind]))
     for row, some in TRIPLES[kind].items():
-        pretrain(apart, evidence(kind, {row: some}), draws, LONG, costs[1])
+        Pretrainer(apart, draws, LONG, costs[1]).train(evidence(kind, {row: some}))
     assert costs[0] == costs[1]
     for name, table in together.tables.items():
         torch.testing.assert_close(table, apart.tables[name], rtol=1e-5, atol=1e-6)
@@ -154,7 +154,7 @@ def test_all_together_is_the_same_as_one_by_one(case: ModelCase, kind: Kind) -> 
 def test_everything_but_the_new_elements_is_frozen_to_the_bit(case: ModelCase, kind: Kind) -> None:
     model = _model(case)
     before = model.copy_tables()
-    pretrain(model, evidence(kind, TRIPLES[kind]), _draws(model), LONG, Cost())
+    Pretrainer(model, _draws(model), LONG, Cost()).train(evidence(kind, TRIPLES[kind]))
     for name, spec in model.layout(model.settings).items():
         moved = (model.tables[name] != before[name]).any(dim=1).nonzero().flatten().tolist()
         assert set(moved) <= set(TRIPLES[kind])
@@ -174,7 +174,7 @@ def test_the_vector_of_the_best_epoch_is_the_one_before_its_step() -> None:
     model = _model(CASES[0])
     before, cost = model.copy_tables(), Cost()
     rates = PretrainingRates(epochs=1, negatives=1, learning_rate=0.1)
-    pretrain(model, evidence("entity", TRIPLES["entity"]), _draws(model), rates, cost)
+    Pretrainer(model, _draws(model), rates, cost).train(evidence("entity", TRIPLES["entity"]))
     assert torch.equal(model.tables["entity"], before["entity"])
     assert cost == Cost(score_evaluations=2 * 10, gradient_steps=3)
 
@@ -185,7 +185,9 @@ def test_a_step_that_makes_things_worse_is_taken_back() -> None:
     model = _one_number(case, [1.0, 1.0, 0.1], 1.0)
     train, cost = [(0, 0, 2)], Cost()
     rates = PretrainingRates(epochs=2, negatives=1, learning_rate=50.0)
-    pretrain(model, evidence("entity", {2: train}), for_model(model, train, [1]), rates, cost)
+    Pretrainer(model, for_model(model, train, [1]), rates, cost).train(
+        evidence("entity", {2: train})
+    )
     assert model.tables["entity"][2].item() == pytest.approx(0.1)
     assert cost.gradient_steps == 2
 
@@ -198,7 +200,7 @@ def test_training_stops_where_the_loss_is_zero() -> None:
     draws = for_model(model, train, [1])
     cost = Cost()
     rates = PretrainingRates(epochs=30, negatives=1, learning_rate=0.1)
-    pretrain(model, evidence("entity", triples), draws, rates, cost)
+    Pretrainer(model, draws, rates, cost).train(evidence("entity", triples))
     assert model.tables["entity"][2].item() == pytest.approx(0.1)
     assert model.tables["entity"][3].item() == pytest.approx(1.0)
     # Entity 2 is looked at once; entity 3 at 1.2 and again at 1.0.
@@ -216,7 +218,7 @@ def test_the_mean_of_the_false_ones_stands_inside_the_hinge() -> None:
     # From 0.5, entity 1 alone breaks the margin, both together keep it, entity 2 alone too.
     stop = next(epoch for epoch, pair in enumerate(heads) if pair != [1, 1])
     cost = Cost()
-    pretrain(model, given, draws, rates, cost)
+    Pretrainer(model, draws, rates, cost).train(given)
     assert cost.gradient_steps == stop
     assert cost.score_evaluations == 3 * (stop + 1)
 
@@ -232,7 +234,7 @@ def test_without_false_triples_a_margin_is_kept_and_a_logistic_loss_trains_on(
     draws = for_model(model, train, range(4))
     triples: Mapping[int, list[Triple]]
     triples = {4: [(0, 0, 4), (4, 1, 2)]} if kind == "entity" else {1: [(0, 1, 2)]}
-    pretrain(model, evidence(kind, triples), draws, LONG, cost)
+    Pretrainer(model, draws, LONG, cost).train(evidence(kind, triples))
     (row,) = triples
     if case.penalty is None:  # the margin losses
         assert all(torch.equal(table, before[name]) for name, table in model.tables.items())
@@ -254,7 +256,7 @@ def test_no_survivors_leave_margin_models_where_they_are() -> None:
     model = _model(CASES[0])
     before = model.copy_tables()
     draws = for_model(model, TRAIN, [])
-    pretrain(model, evidence("relation", TRIPLES["relation"]), draws, LONG, Cost())
+    Pretrainer(model, draws, LONG, Cost()).train(evidence("relation", TRIPLES["relation"]))
     assert torch.equal(model.tables["relation"], before["relation"])
 
 
@@ -266,5 +268,5 @@ def test_the_learning_rate_is_halved_after_five_epochs_without_a_fall() -> None:
     given, draws = evidence("relation", {0: triples}), for_model(model, triples, [3])
     slow = _slow(CASES[0], model, given, draws, PretrainingRates(16, 1, 0.001))
     assert slow.rates == pytest.approx([0.001] * 5 + [0.0005] * 5 + [0.00025] * 5 + [0.000125])
-    pretrain(model, given, draws, PretrainingRates(16, 1, 0.001), Cost())
+    Pretrainer(model, draws, PretrainingRates(16, 1, 0.001), Cost()).train(given)
     torch.testing.assert_close(model.tables["relation"][0], slow.vectors["relation"])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
+from kgsync.config import Corruption
+from kgsync.training.samplers import CorrectedSampler, CorruptedSampler, head_shares
 from tests.training.graphs import Triple, as_rows, as_triples
 
 DRAWS = 20_000
@@ -198,3 +199,21 @@ def test_each_deleted_triple_gets_a_correction_of_its_own() -> None:
     sampler = CorrectedSampler(as_rows(train), 2, np.random.default_rng(4))
     drawn = as_triples(sampler.draw(as_rows(deleted)))
     assert drawn == [(2, 0, 3), (0, 0, 1), (4, 1, 5)]
+
+
+def test_bernoulli_replaces_heads_by_how_many_tails_they_have() -> None:
+    # Relation 0: one head with four tails; 1: the reverse; 2: two heads with three tails; 3: none.
+    train = [(0, 0, t) for t in range(1, 5)] + [(h, 1, 0) for h in range(1, 5)]
+    train += [(0, 2, 1), (0, 2, 2), (5, 2, 2), (5, 2, 3)]
+    shares = head_shares(as_rows(train), 4, "bernoulli")
+    assert shares.tolist() == pytest.approx([4 / 5, 1 / 5, 3 / 5, 1 / 2])
+    assert head_shares(as_rows(train), 4).tolist() == [0.5] * 4
+
+
+@pytest.mark.parametrize(("corruption", "share"), [("uniform", 1 / 2), ("bernoulli", 4 / 5)])
+def test_heads_are_replaced_as_often_as_asked(corruption: Corruption, share: float) -> None:
+    train = as_rows([(0, 0, t) for t in range(1, 5)])
+    sampler = CorruptedSampler(train, 30, 1, np.random.default_rng(0), corruption)
+    false, possible = sampler.draw(as_rows([(0, 0, 1)] * DRAWS))
+    assert possible.all()
+    assert np.mean(false[0] != 0) == pytest.approx(share, abs=0.015)

@@ -8,10 +8,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout
+from kgsync.training.samplers import head_shares
 
-__all__ = ["HashSet", "draw_all", "draw_false", "hash_set", "is_in", "mix_number"]
+__all__ = ["HashSet", "draw_all", "draw_false", "draw_into", "hash_set", "is_in", "mix_number"]
 
 _EMPTY = np.uint64(2**64 - 1)
 _ROUNDS = 16
@@ -25,9 +27,13 @@ class HashSet(NamedTuple):
     relation_bits: np.uint64
     entities: int
     """Number of entity rows to draw from."""
+    tail_limits: NDArray[np.uint64]
+    """For each relation, below which random number a tail is replaced rather than a head."""
 
 
-def hash_set(triples: TripleRows, entities: int, relations: int) -> HashSet:
+def hash_set(
+    triples: TripleRows, entities: int, relations: int, corruption: Corruption = "uniform"
+) -> HashSet:
     """The set of triples over so many entity and relation rows."""
     layout = KeyLayout.for_sizes(entities, relations)
     heads, relation, tails = triples.astype(np.int32)
@@ -36,7 +42,8 @@ def hash_set(triples: TripleRows, entities: int, relations: int) -> HashSet:
     keys = np.full(size, _EMPTY)
     _insert(keys, packed)
     bits = np.uint64(layout.entity_bits), np.uint64(layout.relation_bits)
-    return HashSet(keys, *bits, entities)
+    tail_shares = 1 - head_shares(triples, relations, corruption)
+    return HashSet(keys, *bits, entities, (tail_shares * 2.0**64).astype(np.uint64))
 
 
 @njit(cache=True, error_model="numpy")
@@ -79,7 +86,7 @@ def draw_false(known: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any
     The key makes the draw: the same key, the same triple.
     """
     state = mix_number(key)
-    on_tail = state & np.uint64(1) == 0
+    on_tail = (state >> np.uint64(1) | state << np.uint64(63)) < known.tail_limits[relation]
     count = np.uint64(known.entities)
     for _ in range(_ROUNDS):
         state = mix_number(state)
@@ -103,9 +110,15 @@ def draw_false(known: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any
 def draw_all(triples: Any, known: Any, seed: Any) -> Any:
     """One corrupted triple for each; head and tail are -1 where there is none."""
     false = triples.copy()
-    for at in range(len(triples)):
-        head, relation, tail = triples[at]
-        key = mix_number(seed ^ np.uint64(at))
-        h, t = draw_false(known, np.int64(head), np.int64(relation), np.int64(tail), key)
-        false[at, 0], false[at, 2] = h, t
+    draw_into(false, triples, known, seed, 0)
     return false
+
+
+@njit(cache=True, error_model="numpy")
+def draw_into(false: Any, triples: Any, known: Any, seed: Any, begin: Any) -> None:
+    """Fill in the same; `begin` is the position of the first triple in the epoch."""
+    for at in range(len(triples)):
+        key = mix_number(seed ^ np.uint64(begin + at))
+        head, relation, tail = triples[at, 0], triples[at, 1], triples[at, 2]
+        h, t = draw_false(known, np.int64(head), np.int64(relation), np.int64(tail), key)
+        false[at, 0], false[at, 1], false[at, 2] = h, relation, t

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from kgsync.models.base import Model
 from kgsync.models.losses import LogisticLoss
 
-__all__ = ["FAST", "Choices", "Tables", "choices_of", "tables_of"]
+__all__ = ["FAST", "Choices", "Tables", "choices_of", "kernel", "tables_of"]
 
 TRANSE, TRANSH, TRANSD, DISTMULT, RESCAL, ANALOGY = range(6)
+"""Codes of the models; those after TransD match meanings."""
 L1, L2, L2SQ = range(3)
 
 _CODES = {
@@ -32,6 +35,12 @@ FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
 """Sums may be reordered, but NaN and infinity stay what they are."""
 
 Matrix = NDArray[np.float32]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function that other compiled functions call."""
+    return cast("_Function", njit(cache=True, fastmath=FAST, error_model="numpy")(function))
 
 
 class Tables(NamedTuple):

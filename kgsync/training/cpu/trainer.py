@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from kgsync.config import Corruption
 from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.cpu.drawing import draw_all, hash_set
 from kgsync.training.cpu.layout import choices_of, tables_of
-from kgsync.training.cpu.steps import Scratch, run_batches, scratch_for
+from kgsync.training.cpu.steps import Learner, Pairs, run_batches
+from kgsync.training.cpu.sums import scratch_for
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler
 
@@ -35,6 +37,7 @@ class CpuTrainer:
         threads: int = 1,
         *,
         at_once: bool = False,
+        corruption: Corruption = "uniform",
     ) -> None:
         """Prepare for training.
 
@@ -46,55 +49,45 @@ class CpuTrainer:
             cost: Counters to increase.
             threads: Threads that take batches in turn, without locks.
             at_once: Take the step of every pair at once instead of once a batch; for SGD only.
+            corruption: How false triples are drawn.
         """
-        self._at_once = at_once
-        self._choices, self._tables = choices_of(model), tables_of(model)
-        self._squares = self._tables  # which only Adagrad looks at
-        if self._choices.adagrad:
-            squares = {name: torch.zeros_like(t) for name, t in model.tables.items()}
-            self._squares = tables_of(model, squares)
-        self._train = np.ascontiguousarray(train.T, np.int32)
+        tables, choices = tables_of(model), choices_of(model)
+        squares = tables  # which only Adagrad looks at
+        if choices.adagrad:
+            zeros = {name: torch.zeros_like(t) for name, t in model.tables.items()}
+            squares = tables_of(model, zeros)
         sizes = model.sizes
-        self._known = hash_set(train, sizes["entity"], sizes["relation"])
         # Elements without a training triple may be drawn or deleted, but keep their vectors.
         moving = np.zeros(sizes["entity"], bool), np.zeros(sizes["relation"], bool)
         moving[0][train[[0, 2]].reshape(-1)] = True
         moving[1][train[1]] = True
-        self._moving = moving
+        known = hash_set(train, sizes["entity"], sizes["relation"], corruption)
+        self._learner = Learner(choices, tables, squares, moving, known)
+        self._train = np.ascontiguousarray(train.T, np.int32)
         count = len(self._train)
         parts = max(1, min(batches, count))
-        sizes_ = [count // parts + (i < count % parts) for i in range(parts)]
-        self._bounds = np.cumsum([0, *sizes_])
-        self._threads = max(1, min(threads, parts))
-        self._scratch: list[Scratch] = [
-            scratch_for(self._tables, max(sizes_)) for _ in range(self._threads)
-        ]
-        self._random, self._cost = random, cost
+        lengths = [count // parts + (i < count % parts) for i in range(parts)]
+        self._bounds = np.cumsum([0, *lengths])
+        threads = max(1, min(threads, parts))
+        self._scratch = [scratch_for(tables, max(lengths)) for _ in range(threads)]
+        self._random, self._cost, self._at_once = random, cost, at_once
 
     def general_epoch(self, learning_rate: float) -> float:
         """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
-        order = self._random.permutation(len(self._train)).astype(np.int32)
+        order = self._random.permutation(len(self._train))
         seed = np.uint64(self._random.integers(0, 2**63))
+        pairs = Pairs(self._train.take(order, axis=0), _NONE, self._bounds, seed)
+        rate, threads = np.float32(learning_rate), len(self._scratch)
 
         def run(number: int) -> Any:
-            return self._run(
-                self._train,
-                order,
-                _NONE,
-                self._bounds,
-                learning_rate,
-                self._at_once,
-                seed,
-                self._scratch[number],
-                number,
-                self._threads,
-            )
+            scratch = self._scratch[number]
+            return run_batches(self._learner, pairs, number, threads, rate, self._at_once, scratch)
 
-        if self._threads == 1:
+        if threads == 1:
             results = [run(0)]
         else:
-            with ThreadPoolExecutor(self._threads) as pool:
-                results = list(pool.map(run, range(self._threads)))
+            with ThreadPoolExecutor(threads) as pool:
+                results = list(pool.map(run, range(threads)))
         return self._noted(results) / (len(self._bounds) - 1)
 
     def change_epoch(
@@ -115,7 +108,7 @@ class CpuTrainer:
         if not len(self._train):
             return 0.0
         seed = np.uint64(self._random.integers(0, 2**63))
-        negative = draw_all(np.ascontiguousarray(added.T, np.int32), self._known, seed)
+        negative = draw_all(np.ascontiguousarray(added.T, np.int32), self._learner.known, seed)
         true = np.concatenate([corrected.draw(deleted), added], axis=1).T
         false = np.concatenate([deleted.T.astype(np.int32), negative])
         return self.step(true, false, learning_rate)
@@ -125,42 +118,10 @@ class CpuTrainer:
         if not len(true):
             return 0.0
         true, false = (np.ascontiguousarray(rows, np.int32) for rows in (true, false))
-        bounds, order = np.array([0, len(true)]), np.arange(len(true), dtype=np.int32)
-        scratch = scratch_for(self._tables, len(true))
-        seed = np.uint64(0)
-        run = self._run(true, order, false, bounds, learning_rate, False, seed, scratch, 0, 1)
-        return self._noted([run])
-
-    def _run(
-        self,
-        triples: Any,
-        order: Any,
-        given: Any,
-        bounds: Any,
-        rate: float,
-        at_once: bool,
-        seed: Any,
-        scratch: Scratch,
-        first: int,
-        stride: int,
-    ) -> Any:
-        return run_batches(
-            self._choices,
-            self._tables,
-            self._squares,
-            self._moving,
-            triples,
-            order,
-            given,
-            self._known,
-            bounds,
-            first,
-            stride,
-            rate,
-            np.float32(rate if at_once else 0.0),
-            seed,
-            scratch,
-        )
+        pairs = Pairs(true, false, np.array([0, len(true)]), np.uint64(0))
+        scratch = scratch_for(self._learner.tables, len(true))
+        rate = np.float32(learning_rate)
+        return self._noted([run_batches(self._learner, pairs, 0, 1, rate, False, scratch)])
 
     def _noted(self, results: list[Any]) -> float:
         """Count the work of the threads; returns their losses together."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgsync.config import Corruption
 from kgsync.graph.hashing import mix
 from kgsync.graph.living import TripleRows
 from kgsync.training.cpu.drawing import draw_all, hash_set, is_in, mix_number
@@ -73,3 +75,21 @@ def test_both_sides_and_all_entities_are_drawn_alike() -> None:
 def test_numbers_are_mixed_as_the_arrays_are() -> None:
     numbers = np.random.default_rng(0).integers(0, 2**63, 100).astype(np.uint64)
     assert [mix_number(x) for x in numbers] == mix(numbers).tolist()
+
+
+@pytest.mark.parametrize(("corruption", "share"), [("uniform", 1 / 2), ("bernoulli", 4 / 5)])
+def test_heads_are_replaced_as_often_as_asked(corruption: Corruption, share: float) -> None:
+    train = as_rows({(0, 0, t) for t in range(1, 5)} | {(h, 1, 0) for h in range(1, 5)})
+    known = hash_set(train, 30, 2, corruption)
+    for relation, expected in ((0, share), (1, 1 - share)):
+        true = [0, 0, 1] if relation == 0 else [1, 1, 0]
+        rows = np.tile(np.array([true], np.int32), (40_000, 1))
+        drawn = draw_all(rows, known, np.uint64(1))
+        assert np.mean(drawn[:, 0] != true[0]) == pytest.approx(expected, abs=0.015)
+
+
+def test_uniform_draws_choose_the_side_by_one_bit() -> None:
+    rows = np.tile(np.array([[0, 0, 1]], np.int32), (1_000, 1))
+    drawn = draw_all(rows, hash_set(as_rows({(0, 0, 1)}), 20, 1), np.uint64(7))
+    states = mix(mix(np.uint64(7) ^ np.arange(1_000, dtype=np.uint64)))
+    assert ((drawn[:, 0] == 0) == (states % np.uint64(2) == 0)).all()
