@@ -10,12 +10,9 @@ import torch
 from kgsync.config import RunSettings, Settings
 from kgsync.errors import ConfigError
 from kgsync.evaluation.cost import Cost
-from kgsync.graph.hashing import Hashes
 from kgsync.graph.living import TripleRows
-from kgsync.models import model_class
-from kgsync.models.base import Kind, Model
+from kgsync.models.base import Model
 from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.order import NewElement
 from kgsync.training.pretraining import Pretrainer, PretrainingRates
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
@@ -70,40 +67,35 @@ def warm_up(settings: Settings) -> None:
     if not uses_kernels(settings.run):
         _device(settings.run)
         return
-    from kgsync.training.cpu.pretraining import CpuPretrainer
-    from kgsync.training.cpu.trainer import CpuTrainer
+    from kgsync.training.cpu.compiling import load_kernels
 
-    model = model_class(settings.model.name).random(settings.model, 3, 1, torch.Generator())
-    triples = np.array([[0, 1], [0, 0], [1, 2]])
-    random = np.random.default_rng(0)
-    trainer = CpuTrainer(model, triples, 1, random, Cost())
-    trainer.general_epoch(0.0)
-    trainer.change_epoch(triples, triples, CorrectedSampler(triples, 1, random), 0.0)
-    hashes: dict[Kind, Hashes] = {
-        "entity": np.zeros(3, np.uint64),
-        "relation": np.zeros(1, np.uint64),
-    }
-    negatives = KeyedNegatives(triples, np.arange(3), hashes, 0)
-    evidence = Evidence.of("entity", [NewElement("entity", 1, np.arange(1), 1)], triples)
-    CpuPretrainer(model, negatives, PretrainingRates(1, 1, 0.0), Cost()).train(evidence)
-    rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
-    model.score_tails(rows, relation, model.rows("entity", slice(None)))
+    load_kernels(settings.model)
 
 
 def trainer_for(
     model: Model, problem: Problem, random: np.random.Generator, cost: Cost
 ) -> EpochTrainer:
     """A trainer of the backend that the settings choose."""
-    run, batches = problem.settings.run, problem.settings.training.batches
+    run, training = problem.settings.run, problem.settings.training
+    batches, corruption = training.batches, training.corruption
     if uses_kernels(run):
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
-        at_once = problem.settings.training.steps == "pair"
-        return CpuTrainer(model, problem.train, batches, random, cost, threads, at_once=at_once)
+        at_once = training.steps == "pair"
+        return CpuTrainer(
+            model,
+            problem.train,
+            batches,
+            random,
+            cost,
+            threads,
+            at_once=at_once,
+            corruption=corruption,
+        )
     from kgsync.training.epochs import Trainer
 
-    return Trainer(model, problem.train, batches, random, cost, _device(run))
+    return Trainer(model, problem.train, batches, random, cost, _device(run), corruption)
 
 
 def pretrainer_for(

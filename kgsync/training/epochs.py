@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from kgsync.config import Corruption
 from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
@@ -32,6 +33,7 @@ class Trainer:
         random: np.random.Generator,
         cost: Cost,
         device: str = "cpu",
+        corruption: Corruption = "uniform",
     ) -> None:
         """Prepare for training.
 
@@ -42,6 +44,7 @@ class Trainer:
             random: Source of randomness.
             cost: Counters to increase.
             device: Where torch computes.
+            corruption: How false triples are drawn.
         """
         sizes = model.sizes
         self._home, self._model = model, moved(model, device)
@@ -51,7 +54,8 @@ class Trainer:
         self._random = random
         self._cost = cost
         self._optimizer = RowOptimizer(self._model)
-        self._corrupted = CorruptedSampler(train, sizes["entity"], sizes["relation"], random)
+        counts = sizes["entity"], sizes["relation"]
+        self._corrupted = CorruptedSampler(train, *counts, random, corruption)
         # Elements without a training triple may be drawn or deleted, but keep their vectors.
         self._evident = {
             "entity": _mask(sizes["entity"], train[[0, 2]]).to(device),
