@@ -13,6 +13,8 @@ import hashlib
 import io
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -24,7 +26,7 @@ from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql_parts import Part, only_count, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
-from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
+from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleBatch, TripleSource
 from kgsync.queries import Pattern
@@ -149,6 +151,10 @@ class SparqlStore:
             self._scan(where, receive)
 
     def _scan(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
+        with self._named_errors():
+            self._scan_counted(where, receive, careful)
+
+    def _scan_counted(self, where: Pattern, receive: Receive, careful: bool) -> None:
         total = self._count(where)
         most = self._known.max_rows
         if most is None or total <= most:
@@ -297,11 +303,22 @@ class SparqlStore:
         return [row[0].value for row in rows if row[0] is not None and row[0].kind == "iri"]
 
     def _count(self, where: Pattern) -> int:
-        return only_count(self._counts(queries.load("_count").bind(where=where)))
+        with self._named_errors():
+            return only_count(self._counts(queries.load("_count").bind(where=where)))
 
     def _counts(self, query: str) -> dict[str, int]:
         """Names and counts, as CSV: for JSON Virtuoso takes ten times as long."""
         return self._transport.query(query, _CSV, _named_counts)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Says whose error it is, where that is not known."""
+        try:
+            yield
+        except StoreError as error:
+            if self.label in str(error):
+                raise
+            raise type(error)(f"{self.label}: {error}") from error
 
     def _pattern(self, source: TripleSource) -> Pattern:
         return source.pattern(union=self.capabilities.union_default_graph)

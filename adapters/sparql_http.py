@@ -96,7 +96,7 @@ class Answer:
                 raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
             yield piece
         # With a length, http.client returns a short body without a word.
-        if self._response.length or (unzip and not unzip.ended):
+        if self._response.length or (unzip and size and not unzip.ended):
             raise TransientStoreError("the connection was closed in the middle of the answer")
 
     def text(self, most: int = 1 << 26) -> bytes:
@@ -157,6 +157,8 @@ class Transport:
         self.server = ""
         """What the server called itself in its last answer."""
         self.sleep: Callable[[float], None] = time.sleep
+        self._closed: tuple[float, StoreError] | None = None
+        """Until when the server does not want to be asked, and what it said."""
 
     def query(self, text: str, accept: str, use: Callable[[Answer], T]) -> T:
         """Send a query and use its answer; a use that fails for a passing reason is repeated.
@@ -209,6 +211,9 @@ class Transport:
 
     def _repeated(self, send: Callable[[], T]) -> T:
         tries = 0
+        if self._closed is not None and time.monotonic() < self._closed[0]:
+            raise self._named(self._closed[1])
+        self._closed = None
         while True:
             try:
                 return send()
@@ -222,7 +227,9 @@ class Transport:
                 reason = getattr(error, "reason", error)
                 wait = _Wait(0.0, TransientStoreError(f"it cannot be reached: {reason!r}"))
             tries += 1
-            if tries > self._endpoint.retries or wait.seconds > _LONGEST_WAIT:
+            if wait.seconds > _LONGEST_WAIT:
+                self._closed = time.monotonic() + wait.seconds, wait.error
+            if tries > self._endpoint.retries or self._closed is not None:
                 raise self._named(wait.error)
             # Jitter keeps clients from coming back all at once.
             pause = min(30.0, 0.5 * 2**tries) * random.uniform(0.5, 1.0)  # noqa: S311
@@ -325,13 +332,18 @@ class _Digest(urllib.request.HTTPDigestAuthHandler):
     The standard one counts over all requests, so that a long run ends in a refusal.
     """
 
+    def __init__(self, passwords: urllib.request.HTTPPasswordMgrWithDefaultRealm) -> None:
+        super().__init__(passwords)
+        self._passwords = passwords
+
     def http_error_401(
         self, request: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any
     ) -> Any:
         if request.has_header(self.auth_header):
             return None  # the answer was given, and was not good enough
         asked = str(headers.get("WWW-Authenticate", ""))
-        if not asked.lower().startswith("digest "):
+        user, _ = self._passwords.find_user_password("", request.full_url)
+        if user is None or not asked.lower().startswith("digest "):
             return None
         fp.close()
         self.retried = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,40 +28,54 @@ class _Look:
 def await_rest(
     store: GraphStore,
     versions: VersionList,
-    ahead: Iterable[GraphVersion],
+    ahead: tuple[GraphVersion, ...],
     settings: Settings,
     state: State,
-) -> None:
-    """Return when the next version has had the same number of triples for `settle`.
+) -> tuple[GraphVersion, ...]:
+    """Wait until the version to take has had the same number of triples for `settle`.
 
     The first looks at all versions to do are remembered in the state, so that this waits once, and
     not at all in a process that looks again later.
 
+    Returns:
+        The versions to do that are at rest: those that follow one that is not have to wait.
+
     Raises:
-        TransientStoreError: It is still growing.
+        TransientStoreError: The version to take is still growing.
     """
     settle = seconds_of(settings.source.settle)
     if versions.declared or versions.order == "live" or not store.capabilities.shared or not settle:
-        return
+        return ahead
     file = state.path / "looks.json"
     known, looks = _load(file), {}
     for version in ahead:
         name = version.name
         looks[name] = known.get(name) or _Look(_count(store, version, settings), time.time())
-    first = next(iter(ahead))
+    schedule = settings.schedule
+    first = ahead[-1] if schedule.latest_only else ahead[0]
     before = looks[first.name]
     # A clock that was set back must not make it wait for long.
     time.sleep(min(settle, max(0.0, before.at + settle - time.time())))
-    now = _Look(_count(store, first, settings), time.time())
-    if now.triples != before.triples:
-        looks[first.name] = now
+    # Where changes gather, a step may go on to the versions after the first.
+    candidates = ahead if schedule.min_change and not schedule.latest_only else (first,)
+    resting = 0
+    for version in candidates:
+        look, now = looks[version.name], _Look(_count(store, version, settings), time.time())
+        if now.triples != look.triples:
+            looks[version.name] = now
+            break
+        if version is not first and now.at < look.at + settle:
+            break
+        resting += 1
     with state.writing("the sizes of versions"):
         write_file(file, json.dumps({name: vars(look) for name, look in looks.items()}))
-    if now.triples != before.triples:
+    if not resting:
         raise TransientStoreError(
             f"<{first.name}> is still being loaded: {before.triples:,} triples, then "
-            f"{now.triples:,}; it is taken when it has been at rest for {settings.source.settle}"
+            f"{looks[first.name].triples:,}; it is taken when it has been at rest for "
+            f"{settings.source.settle}"
         )
+    return ahead[:resting] if candidates is ahead else ahead
 
 
 def _count(store: GraphStore, version: GraphVersion, settings: Settings) -> int:

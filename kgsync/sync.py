@@ -162,7 +162,7 @@ class KGSync:
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
                     return _nothing_new(current, late)
-                await_rest(store, versions, ahead, self.settings, self.state)
+                ahead = await_rest(store, versions, ahead, self.settings, self.state)
                 choice = choose(store, ahead, current, self.settings, self.state, now=now)
             reading = choice.reading
             note_whole(reading, self.state)

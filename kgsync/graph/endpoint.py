@@ -44,19 +44,22 @@ class Endpoint:
     """How often a request is repeated that failed for a reason that may pass."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"not an address of a SPARQL endpoint: {str(self)!r}")
-        if "@" in parts.netloc:
-            bare = parts.netloc.rpartition("@")[2]
-            object.__setattr__(self, "url", urlunsplit(parts._replace(netloc=bare)))
-            object.__setattr__(self, "user", unquote(parts.username or ""))
-            object.__setattr__(self, "password", unquote(parts.password or ""))
-            object.__setattr__(self, "auth", "basic" if self.auth == "none" else self.auth)
+        for name in ("url", "update_url"):
+            address: str | None = getattr(self, name)
+            if address is None:
+                continue
+            parts = urlsplit(address)
+            bare = _bare(address)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ConfigError(f"not an address of a SPARQL endpoint: {bare!r}")
+            object.__setattr__(self, name, bare)
+            if "@" in parts.netloc:
+                object.__setattr__(self, "user", unquote(parts.username or ""))
+                object.__setattr__(self, "password", unquote(parts.password or ""))
+                object.__setattr__(self, "auth", "basic" if self.auth == "none" else self.auth)
 
     def __str__(self) -> str:
-        parts = urlsplit(self.url)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        return _bare(self.url)
 
     def with_secrets(self) -> Endpoint:
         """The endpoint with its secrets, taken from the environment where they are not set.
@@ -77,3 +80,9 @@ class Endpoint:
         return replace(
             self, user=found.get("user"), password=found.get("password"), token=found.get("token")
         )
+
+
+def _bare(url: str) -> str:
+    """An address without credentials."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

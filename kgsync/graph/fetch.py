@@ -204,6 +204,9 @@ def _by_buckets(
         raise TransientStoreError("the buckets do not add up")
     # What is no edge is in no bucket: a change of its number goes to the most common kind.
     more = others - base.skipped.total
+    # Nor may an edge that did not come pass for one of those.
+    if more and sum(reader.count_buckets(source, 0).values()) != len(edges):
+        raise TransientStoreError("the buckets do not add up to the edges")
     skipped = base.skipped if not more else Skipped(literals=others)
     reason = f"{differing.sum():,} of {BUCKETS:,} buckets have other counts than before"
     return Fetched(edges, extended, triples, skipped, "buckets", reason)

@@ -144,7 +144,7 @@ class BucketReader(GraphReader, Protocol):
     """
 
     def count_buckets(self, source: TripleSource, digits: int) -> dict[str, int]:
-        """Number of edges in every bucket that has any, by so many digits."""
+        """Number of edges in every bucket that has any, by so many digits; all in one by none."""
 
     def scan_buckets(self, source: TripleSource, buckets: list[str], receive: Receive) -> None:
         """Push the edges of some buckets, as `scan` does."""

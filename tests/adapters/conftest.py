@@ -14,7 +14,8 @@ from tests.graph.graphs import Graphs
 
 @pytest.fixture(params=KINDS, scope="module")
 def kind(request: pytest.FixtureRequest) -> Kind:
-    return KINDS[request.param]
+    kind = KINDS[request.param]
+    return kind.served(request.getfixturevalue(kind.server)) if kind.server else kind
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,8 @@ def store(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open
 
     def open_one(graphs: Graphs) -> GraphStore:
         key = tuple(graphs.items())
+        if kind.server:
+            opened.clear()  # a server holds only what was asked for last
         if key not in opened:
             opened[key] = kind.open(graphs, tmp_path_factory.mktemp("store"))
         return opened[key]
@@ -49,6 +52,13 @@ def fresh(kind: Kind, tmp_path: Path) -> Iterator[Open]:
 
 @pytest.fixture
 def writable(kind: Kind, fresh: Open) -> Open:
-    if not kind.named_graphs:
-        pytest.skip("this kind has no named graphs to write into")
+    if not kind.writable:
+        pytest.skip("this kind of store is not written")
     return fresh
+
+
+@pytest.fixture
+def queryable(kind: Kind, store: Open) -> Open:
+    if not kind.sparql:
+        pytest.skip("queries do not see the triples of this kind of store")
+    return store

@@ -11,7 +11,7 @@ import pytest
 from kgsync.errors import ConfigError, PermanentStoreError
 from kgsync.graph.port import GraphStore, Term, TripleBatch, TripleSource
 from kgsync.graph.stores import ADAPTERS
-from tests.adapters.kinds import KINDS, MIXED, ONE, TWO, Kind, Open, difference
+from tests.adapters.kinds import KINDS, MIXED, ONE, SAME, TWO, Kind, Open, difference
 from tests.graph.graphs import (
     EX,
     edges,
@@ -32,7 +32,9 @@ def kinds_of_terms(rows: list[tuple[str, str, str]]) -> Counter[tuple[str, ...]]
 
 
 def test_no_registered_kind_of_store_lacks_this_suite() -> None:
-    assert set(KINDS) == set(ADAPTERS)
+    tested = {name.partition(",")[0] for name in KINDS}
+    assert tested == set(ADAPTERS) - set(SAME)
+    assert all(ADAPTERS[name] == ADAPTERS[same] for name, same in SAME.items())
 
 
 # -- describing ------------------------------------------------------------------------------------
@@ -46,7 +48,7 @@ def test_abilities_are_data(kind: Kind, store: Open) -> None:
     opened = store({ONE: MIXED})
     assert opened.capabilities.named_graphs == kind.named_graphs
     assert opened.capabilities == opened.capabilities
-    assert not opened.capabilities.union_default_graph
+    assert opened.capabilities.union_default_graph != kind.default_graph
 
 
 # -- graphs ----------------------------------------------------------------------------------------
@@ -71,7 +73,9 @@ def test_output_graphs_are_listed_too(writable: Open) -> None:
     assert opened.graphs() == [ONE, TWO]
 
 
-def test_a_graph_named_by_a_blank_node_is_not_listed(writable: Open) -> None:
+def test_a_graph_named_by_a_blank_node_is_not_listed(kind: Kind, writable: Open) -> None:
+    if not kind.blank_graphs:
+        pytest.skip("this kind of store refuses blank nodes as names of graphs")
     opened = writable({ONE: ntriples(edges("a p b"))})
     opened.update(
         f"INSERT {{ GRAPH ?g {{ <{EX}a> <{EX}p> <{EX}b> }} }} WHERE {{ BIND(BNODE() AS ?g) }}"
@@ -103,8 +107,8 @@ def test_select_gives_terms_in_the_order_of_the_projection(store: Open) -> None:
     ]
 
 
-def test_select_tells_blank_nodes_apart(kind: Kind, store: Open) -> None:
-    opened = store({ONE: f"_:x <{EX}p> <{EX}a> .\n_:y <{EX}p> _:x .\n"})
+def test_select_tells_blank_nodes_apart(kind: Kind, queryable: Open) -> None:
+    opened = queryable({ONE: f"_:x <{EX}p> <{EX}a> .\n_:y <{EX}p> _:x .\n"})
     where = f"GRAPH <{ONE}> {{ ?s ?p ?o }}" if kind.named_graphs else "?s ?p ?o"
     rows = opened.select(f"SELECT ?s ?o WHERE {{ {where} }}")
     subjects = {row[0] for row in rows}
@@ -114,7 +118,7 @@ def test_select_tells_blank_nodes_apart(kind: Kind, store: Open) -> None:
 
 
 def test_select_without_rows_is_empty(store: Open) -> None:
-    assert store({}).select("SELECT ?s WHERE { ?s ?p ?o }") == []
+    assert store({}).select(f"SELECT ?s WHERE {{ ?s <{EX}nothing> ?o }}") == []
 
 
 def test_a_query_that_is_no_sparql_is_a_store_error(store: Open) -> None:
@@ -131,17 +135,21 @@ def test_count_includes_literals_and_blank_nodes(kind: Kind, store: Open) -> Non
     assert store({ONE: MIXED}).count(kind.source(ONE)) == 15
 
 
-def test_count_keeps_graphs_apart(writable: Open) -> None:
+def test_count_keeps_graphs_apart(kind: Kind, store: Open) -> None:
+    if not kind.named_graphs:
+        pytest.skip("this kind has no named graphs")
     more = ntriples(edges("x p y"))
-    opened = writable({ONE: MIXED, TWO: MIXED + more, None: more})
-    sources = [TripleSource(graph) for graph in (ONE, TWO, None)]
-    assert [opened.count(source) for source in sources] == [15, 16, 1]
-    assert [len(scanned(opened, source)) for source in sources] == [15, 16, 1]
+    opened = store({ONE: MIXED, TWO: MIXED + more, None: more})
+    counts = {ONE: 15, TWO: 16} | ({None: 1} if kind.default_graph else {})
+    for graph, count in counts.items():
+        assert opened.count(TripleSource(graph)) == count
+        assert len(scanned(opened, TripleSource(graph))) == count
 
 
 def test_an_empty_source_counts_nothing_and_pushes_nothing(kind: Kind, store: Open) -> None:
     opened = store({})
-    assert opened.count(kind.source(ONE)) == opened.count(TripleSource(None)) == 0
+    empty = [kind.source(ONE)] + [TripleSource(None)] * kind.default_graph
+    assert [opened.count(source) for source in empty] == [0] * len(empty)
     assert scanned(opened, kind.source(ONE)) == []
     assert scanned(opened, kind.source(ONE), careful=True) == []
 
@@ -261,11 +269,11 @@ def test_a_failed_write_is_a_store_error_and_leaves_the_graph_alone(
 
 def test_a_store_that_cannot_be_written_says_so(kind: Kind, fresh: Open) -> None:
     opened = fresh({ONE: MIXED})
-    assert opened.capabilities.writable == kind.named_graphs
+    assert opened.capabilities.writable == kind.writable
     if not opened.capabilities.writable:
-        with pytest.raises(PermanentStoreError, match="no named graphs to write into"):
+        with pytest.raises(PermanentStoreError, match=r"to write into|never written"):
             opened.insert(ONE, MIXED)
-        with pytest.raises(PermanentStoreError, match="no named graphs to write into"):
+        with pytest.raises(PermanentStoreError, match=r"to write into|never written"):
             opened.update(f"CLEAR GRAPH <{ONE}>")
 
 
@@ -319,4 +327,4 @@ def test_a_closed_directory_can_be_opened_again(kind: Kind, tmp_path: Path) -> N
         opened = kind.open({}, tmp_path)
         assert opened.count(TripleSource(ONE)) == 15
         opened.close()
-    assert Path(target).is_dir()
+    assert Path(target).exists()

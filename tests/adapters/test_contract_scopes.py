@@ -58,9 +58,9 @@ def scope_text(kind: Kind, name: str) -> str:
 
 @pytest.mark.parametrize("name", SCOPES)
 def test_a_scope_means_the_same_for_count_and_both_scans(
-    kind: Kind, store: Open, name: str
+    kind: Kind, queryable: Open, name: str
 ) -> None:
-    opened = store({ONE: ntriples(CHAIN)})
+    opened = queryable({ONE: ntriples(CHAIN)})
     source = kind.source(ONE, scope_text(kind, name))
     expected = Counter((f"<{s}>", f"<{p}>", f"<{o}>") for s, p, o in SCOPES[name][1])
     assert opened.count(source) == expected.total()
@@ -78,6 +78,10 @@ def test_a_difference_is_what_the_base_lacks(kind: Kind, store: Open, name: str 
         with pytest.raises(PermanentStoreError, match="computes no difference"):
             difference(opened, one, two)
         return
+    if name is not None and name == kind.no_difference:
+        with pytest.raises(PermanentStoreError):
+            difference(opened, one, two)
+        return
     forth, back = difference(opened, one, two), difference(opened, two, one)
     in_one, in_two = set(scanned(opened, one)), set(scanned(opened, two))
     assert Counter(forth) == Counter(in_one - in_two)
@@ -93,8 +97,8 @@ def test_a_difference_includes_literals_and_blank_nodes(kind: Kind, store: Open)
     assert difference(opened, TripleSource(ONE), TripleSource(ONE)) == []
 
 
-def test_a_scope_that_the_store_cannot_run_is_a_store_error(kind: Kind, store: Open) -> None:
-    opened = store({ONE: MIXED})
+def test_a_scope_that_the_store_cannot_run_is_a_store_error(kind: Kind, queryable: Open) -> None:
+    opened = queryable({ONE: MIXED})
     scope = f"SELECT ?s ?p ?o WHERE {{ {kind.where('?s ?p ?o')} FILTER( }}"
     for read in (opened.count, lambda source: scanned(opened, source)):
         with pytest.raises(PermanentStoreError):
@@ -103,9 +107,18 @@ def test_a_scope_that_the_store_cannot_run_is_a_store_error(kind: Kind, store: O
 
 @pytest.mark.parametrize("scope", ["ASK { ?s ?p ?o }", "SELECT ?o ?p ?s WHERE { ?s ?p ?o }"])
 def test_a_scope_that_selects_no_triples_is_a_config_error(
-    kind: Kind, store: Open, scope: str
+    kind: Kind, queryable: Open, scope: str
 ) -> None:
-    opened = store({ONE: MIXED})
+    opened = queryable({ONE: MIXED})
     for read in (opened.count, lambda source: scanned(opened, source)):
         with pytest.raises(ConfigError, match=r"must be a SELECT of \?s \?p \?o"):
             read(kind.source(ONE, scope))
+
+
+def test_a_scope_where_there_is_no_sparql_is_a_config_error(kind: Kind, store: Open) -> None:
+    if kind.sparql:
+        pytest.skip("this kind of store runs scopes")
+    opened = store({ONE: MIXED})
+    for read in (opened.count, lambda source: scanned(opened, source)):
+        with pytest.raises(ConfigError, match="take the scope out"):
+            read(kind.source(ONE, scope_text(kind, "plain")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from functools import cache
@@ -33,6 +34,8 @@ SAMPLES: dict[str, queries.Value] = {
     "integer": 7,
     "literal": 'say "x"',
     "iris": [EX + "x", EX + "y"],
+    "literals": ["x", 'say "y"'],
+    "ntriples": f'<{EX}x> <{EX}p> "y" .\n',
     "pattern": Pattern("?s ?p ?o"),
 }
 
@@ -46,7 +49,9 @@ def shape(part: Any) -> Any:
             return type(part).__name__
         case list() | tuple():
             return [shape(value) for value in part]
-        case set() | frozenset() | dict():
+        case dict():
+            return sorted(([shape(key), shape(value)] for key, value in part.items()), key=repr)
+        case set() | frozenset():
             return sorted(map(str, part))
     return str(part)
 
@@ -128,6 +133,8 @@ def one(kind: str, body: str = "SELECT * WHERE { ?s ?p $x }") -> Query:
         ("iris", [EX + "a", EX + "b"], f"<{EX}a> <{EX}b>"),
         ("iris", (EX + "a",), f"<{EX}a>"),
         ("iris", [], ""),
+        ("literals", ["a", 'b"'], r'"a", "b\""'),
+        ("ntriples", f"<{EX}a>  <{EX}b>\t<{EX}c>.", f"<{EX}a> <{EX}b> <{EX}c> .\n"),
         ("pattern", Pattern("?a ?b ?c"), "?a ?b ?c"),
     ],
 )
@@ -149,6 +156,11 @@ def test_a_value_is_rendered_by_its_type(kind: str, value: queries.Value, render
         ("iris", EX + "a"),
         ("iris", [EX + "a", "not an iri"]),
         ("iris", 7),
+        ("literals", "a"),
+        ("literals", 7),
+        ("ntriples", "oops"),
+        ("ntriples", f"<{EX}a> <{EX}b> <{EX}c> }} ; DROP ALL #"),
+        ("ntriples", f"<{EX}a> <{EX}b> <{EX}c> . }} ; DROP ALL ; INSERT DATA {{"),
         ("pattern", "?a ?b ?c"),
         ("colour", "red"),
     ],
@@ -249,6 +261,43 @@ def in_oxigraph(text: str) -> str:
     solutions: Any = _EMPTY_STORE.query(text)
     (row,) = solutions
     return str(row[0].value)
+
+
+def bound(file: Path, values: dict[str, queries.Value]) -> str:
+    """A query of the library with these values, as it is sent."""
+    query = load(file.stem)
+    if file.stem.startswith("_pattern_"):
+        return load("_triples").bind(mark="x", where=query.pattern(**values))
+    return query.bind(**values)
+
+
+def whole_shape(text: str) -> Any:
+    is_update = re.search(r"^\s*(INSERT|DELETE|CLEAR)\b", text, re.MULTILINE)
+    return (update_shape if is_update else query_shape)(text)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.stem))
+def test_no_hostile_value_changes_what_a_query_of_the_library_does(file: Path) -> None:
+    """Of sixty values a query, each is refused or stays one term, at every place of every query."""
+    kinds = load(file.stem).placeholders
+    values = {name: SAMPLES[kind] for name, kind in kinds.items()}
+    expected = whole_shape(bound(file, values))
+    draw = random.Random(7)
+    for _ in range(60):
+        name = draw.choice(sorted(kinds) or [""])
+        kind = kinds.get(name, "")
+        if kind not in ("iri", "iris", "literal", "literals"):
+            continue
+        value = "".join(draw.choices(_PIECES, k=draw.randint(1, 6)))
+        if kind.startswith("iri"):
+            value = draw.choice([EX, "urn:x:", ""]) + value
+        given = {**values, name: [value, EX + "y"] if kind.endswith("s") else value}
+        try:
+            text = bound(file, given)
+        except ConfigError:
+            assert kind.startswith("iri")
+            continue
+        assert whole_shape(text) == expected, value
 
 
 @pytest.mark.parametrize("value", [r"\u0022", r"C:\users\u000Anna", r"\U0000005C", r"\\u0041"])
