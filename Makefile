@@ -21,6 +21,7 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.procedure
+	$(BIN)/python -m tests.benchmarks.endpoints
 	$(BENCH)/bin/python -m tests.benchmarks.training --markdown tests/benchmarks/RESULTS.md
 
 clean:

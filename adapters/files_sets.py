@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Keys:
-    """128 bits for every triple: no two triples of a graph share them."""
+    """Two numbers for every triple; that two triples of a graph share both does not happen."""
 
     first: Hashes
     second: Hashes

@@ -29,7 +29,7 @@ from kgsync.adapters.sparql_xml import rows_of_xml
 from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleBatch, TripleSource
-from kgsync.queries import Pattern
+from kgsync.queries import Pattern, is_iri
 
 __all__ = ["SparqlStore"]
 
@@ -39,11 +39,16 @@ _XML = "application/sparql-results+xml, application/xml, text/xml"
 _NTRIPLES = "application/n-triples, text/plain"
 _INSERTED = 1000
 """Triples in one update: Virtuoso takes no more than some thousands."""
+_NAMED = 500
+"""Graphs in one query."""
+_PROBED = 50_000
+"""Rows that are asked for to see a limit."""
 _LEAST_LIMIT = 100
 """A shorter answer is a broken one, not an endpoint's limit on rows."""
 _SYSTEM_GRAPHS = re.compile(
-    r"http://www\.openlinksw\.com/schemas/|http://localuriqaserver/|http://www\.w3\.org/ns/ldp#"
-    r"|http://localhost:\d+/(sparql|DAV)|urn:(core:services|rules|virtuoso)|virtrdf-label"
+    r"http://www\.openlinksw\.com/schemas/virtrdf#|http://localuriqaserver/sparql"
+    r"|http://www\.w3\.org/ns/ldp#|http://localhost:\d+/(sparql|DAV/)|virtrdf-label"
+    r"|urn:(core:services:sparql|activitystreams-owl:map|rules\.skos)"
 )
 """What Virtuoso brings along."""
 
@@ -105,13 +110,18 @@ class SparqlStore:
         """IRIs of the named graphs that hold triples."""
         names = self._names("_graphs")
         if names:
-            filled = queries.load("_graphs_with_triples").bind(graphs=names)
-            names = [row[0].value for row in self.select(filled) if row[0] is not None]
+            names = [name for part in _batched(names, _NAMED) for name in self._filled(part)]
         else:
             names = self._names("_graph_sizes")
         if self._is_virtuoso:
-            names = [name for name in names if not _SYSTEM_GRAPHS.match(name)]
+            names = [name for name in names if not _SYSTEM_GRAPHS.fullmatch(name)]
         return sorted(set(names))
+
+    def _filled(self, names: tuple[str, ...]) -> list[str]:
+        """Those of some named graphs that hold triples; one with a name that is no IRI is none."""
+        valid = [name for name in names if is_iri(name)]
+        rows = self.select(queries.load("_graphs_with_triples").bind(graphs=valid))
+        return [row[0].value for row in rows if row[0] is not None]
 
     def select(self, query: str) -> list[tuple[Term | None, ...]]:
         """Rows of a small SELECT."""
@@ -226,7 +236,8 @@ class SparqlStore:
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph, a thousand at a time."""
-        lines = ntriples.splitlines()
+        # splitlines() would also cut where a literal has another kind of line break.
+        lines = [line for line in ntriples.split("\n") if line.strip()]
         for start in range(0, len(lines), _INSERTED):
             text = "\n".join(lines[start : start + _INSERTED])
             try:
@@ -254,8 +265,9 @@ class SparqlStore:
         """How many rows an answer may have, as far as a graph can show it."""
         if self._known.max_rows is None:
             where = self._pattern(source)
-            total = self._count(where)
-            came = self._push(where, _ignore, careful=False)
+            some = queries.load("_pattern_some").pattern(where=where, most=_PROBED)
+            total = min(self._count(where), _PROBED)
+            came = self._push(some, _ignore, careful=False)
             if _LEAST_LIMIT <= came < total:
                 self._remember(replace(self._known, suspected=None, max_rows=came - 1))
         return self._known.max_rows
@@ -265,7 +277,10 @@ class SparqlStore:
         return "Virtuoso" in self._known.server
 
     def _probe(self) -> _Known:
-        ((found,),) = self.select(queries.load("_can_hash").bind())
+        rows = self.select(queries.load("_can_hash").bind())
+        if [len(row) for row in rows] != [1]:
+            raise TransientStoreError(f"{self.label} sent {len(rows)} rows where there is one")
+        found = rows[0][0]
         expected = hashlib.md5(b"kgsync", usedforsecurity=False).hexdigest()
         hashes = found is not None and found.value == expected
         known = _Known(self._transport.server, hashes)
@@ -326,6 +341,11 @@ class SparqlStore:
     def _difference(self, source: TripleSource, base: TripleSource) -> Pattern:
         where, minus = self._pattern(source), self._pattern(base)
         return queries.load("_pattern_difference").pattern(where=where, base=minus)
+
+
+def _batched(names: list[str], size: int) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(names), size):
+        yield tuple(names[start : start + size])
 
 
 def _ignore(batch: TripleBatch) -> None:

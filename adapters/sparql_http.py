@@ -140,7 +140,7 @@ class _Wait:
     """How long to wait before the next try."""
 
     seconds: float
-    error: StoreError
+    error: TransientStoreError
 
 
 class Transport:
@@ -218,7 +218,7 @@ class Transport:
             try:
                 return send()
             except StoreError as error:
-                if isinstance(error, PermanentStoreError | HalfwayError):
+                if isinstance(error, HalfwayError) or not isinstance(error, TransientStoreError):
                     raise self._named(error) from error
                 wait = _Wait(0.0, error)
             except urllib.error.HTTPError as error:
@@ -228,6 +228,7 @@ class Transport:
                 wait = _Wait(0.0, TransientStoreError(f"it cannot be reached: {reason!r}"))
             tries += 1
             if wait.seconds > _LONGEST_WAIT:
+                wait.error.retry_after = wait.seconds
                 self._closed = time.monotonic() + wait.seconds, wait.error
             if tries > self._endpoint.retries or self._closed is not None:
                 raise self._named(wait.error)
@@ -247,7 +248,10 @@ class Transport:
         return _Wait(_retry_after(error.headers.get("Retry-After")), passing)
 
     def _named(self, error: StoreError) -> StoreError:
-        return type(error)(f"{self._endpoint}: {error}")
+        named = type(error)(f"{self._endpoint}: {error}")
+        if isinstance(error, TransientStoreError) and isinstance(named, TransientStoreError):
+            named.retry_after = error.retry_after
+        return named
 
 
 def _check_type(answer: Answer, accept: str) -> None:
@@ -359,7 +363,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         if urlsplit(to).scheme not in ("http", "https"):
             raise urllib.error.HTTPError(to, code, "a redirect out of the web", headers, fp)
         kept = dict(request.header_items())
-        kept.pop("Authorization", None)  # whoever needs it adds it anew
+        for name in ("Authorization", "Content-length", "Host"):
+            kept.pop(name, None)  # whoever needs it adds it anew
         if _origin(to) != _origin(request.full_url):
             # The user's own headers may hold a key.
             kept = {name: kept[name] for name in kept.keys() & _HARMLESS}

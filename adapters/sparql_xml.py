@@ -45,7 +45,7 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
                     depth[-1].clear()  # what was passed on is not kept
                 elif element.tag == f"{_SPARQL}sparql":
                     ended = True
-    except (ParseError, KeyError, ValueError) as error:
+    except (ParseError, LookupError, ValueError) as error:
         raise TransientStoreError(f"the answer is malformed: {error!r}") from error
     if not ended:
         raise TransientStoreError("the answer is not one of SPARQL")

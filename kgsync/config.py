@@ -54,7 +54,7 @@ class EndpointSettings:
     update_url: str | None = None
     """Where updates go; without it nothing is written into the store."""
     auth: Literal["none", "basic", "digest", "bearer"] = "none"
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request."""
     timeout: str = "2m"
     """Time without a byte before an answer is given up."""

@@ -41,7 +41,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if origin is Literal and value not in options:
         raise ConfigError(f"{where} must be one of {', '.join(options)}, not {value!r}")
     if origin is dict and not _has_texts(value, dict):
-        raise ConfigError(f"{where} must be a table of texts, not {value!r}")
+        raise ConfigError(f"{where} must be a table of texts")  # it may hold a secret
     if origin is tuple and not _has_texts(value, list):
         raise ConfigError(f"{where} must be a list of texts, not {value!r}")
     if origin is not None:

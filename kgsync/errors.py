@@ -41,9 +41,10 @@ class StoreError(KgsyncError):
 
 
 class TransientStoreError(StoreError):
-    """The same call may succeed later."""
+    """The same call may succeed later; `retry_after` says in how many seconds, if the store did."""
 
     exit_code = 3
+    retry_after: float = 0.0
 
 
 class PermanentStoreError(StoreError):

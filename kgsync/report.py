@@ -55,7 +55,7 @@ class StepReport:
     best_epoch: int | None = None
     stopped_early: bool = False
     way: str = ""
-    """How the change was found: "scan" or "difference"."""
+    """How the change was found: "scan", "difference", "buckets" or "changes"."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall time by phase."""
     cost: Cost = field(default_factory=Cost)

@@ -221,7 +221,8 @@ class _Graph:
     def _retry(self, error: Exception, due: datetime) -> datetime:
         status = self.file.status
         row = status.transient_errors_in_row + 1
-        later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, row))
+        wait = max(_delay(self.settings, row), getattr(error, "retry_after", 0.0))
+        later = datetime.now(UTC) + timedelta(seconds=wait)
         next_run = later if row <= self.settings.retries else max(later, due)
         self.end(
             "error that may pass",

@@ -198,7 +198,9 @@ class KGSync:
             current, warnings = self._current_or_damage()
             with phases("fetch"), self._opened() as store:
                 self._publish().check(store, None)
-                newest = versions_of(store, self.settings).versions[-1:]
+                versions = versions_of(store, self.settings)
+                newest = versions.versions[-1:]
+                await_rest(store, versions, newest, self.settings, self.state)
                 earlier = replace(Earlier.committed(current, self.settings), base=None)
                 reading = read_version(store, newest, earlier, self.settings)
             cost = Cost()
@@ -228,7 +230,9 @@ class KGSync:
             vectors = load_vectors(Path(file))
             with phases("fetch"), self._opened() as store:
                 self._publish().check(store, None)
-                ahead = todo(versions_of(store, self.settings), None, self.settings)
+                versions = versions_of(store, self.settings)
+                ahead = todo(versions, None, self.settings)
+                ahead = await_rest(store, versions, ahead, self.settings, self.state)
                 earlier = Earlier.committed(None, self.settings)
                 reading = read_version(store, ahead, earlier, self.settings)
             with phases("adopt"):

@@ -19,7 +19,7 @@ from importlib import resources
 
 from kgsync.errors import ConfigError
 
-__all__ = ["Pattern", "Query", "available", "check_iri", "load", "parse", "scope_pattern"]
+__all__ = ["Pattern", "Query", "available", "check_iri", "is_iri", "load", "parse", "scope_pattern"]
 
 _DECLARATION = re.compile(r"^#\s*\$(\w+):\s*(\w+)", re.MULTILINE)
 # What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
@@ -133,13 +133,18 @@ def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
     return Pattern(text, body[: prologue.end()].strip())
 
 
+def is_iri(value: str) -> bool:
+    """Whether a text can stand between `<` and `>` unchanged."""
+    return not _ILLEGAL_IN_IRI.search(value) and bool(_HAS_SCHEME.match(value))
+
+
 def check_iri(value: str) -> str:
     """Return the IRI if it can stand between `<` and `>` unchanged.
 
     Raises:
         ConfigError: It is relative or has a character that IRIs exclude.
     """
-    if _ILLEGAL_IN_IRI.search(value) or not _HAS_SCHEME.match(value):
+    if not is_iri(value):
         raise ConfigError(f"not an absolute IRI: {value!r}")
     return value
 

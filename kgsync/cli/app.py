@@ -57,7 +57,9 @@ def _version(
 
 @app.command()
 def init(
-    store: Annotated[str, typer.Argument(help="Path of an Oxigraph directory.")],
+    store: Annotated[
+        str, typer.Argument(help="Path of an Oxigraph directory or of files, or an endpoint's URL.")
+    ],
     graphs: Annotated[
         str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
     ] = None,

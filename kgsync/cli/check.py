@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from kgsync.cli.output import output
-from kgsync.config import Settings, load_settings
+from kgsync.config import EndpointSettings, Settings, load_settings
 from kgsync.doctor import Finding, examine
 from kgsync.errors import ConfigError
 
@@ -20,6 +20,10 @@ def check_store(store: str | None, graphs: str | None, config: Path) -> bool:
     settings = load_settings(config) if store is None or config.exists() else Settings()
     if graphs is not None:
         settings = replace(settings, source=replace(settings.source, graphs=graphs))
+    if store not in (None, settings.source.store):
+        # Secrets, and where updates go, are another store's.
+        source = replace(settings.source, endpoint=EndpointSettings())
+        settings = replace(settings, source=source)
     target = store or settings.source.store
     if target is None:
         raise ConfigError(f"{config} names no store; set source.store, or name one here")

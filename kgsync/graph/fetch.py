@@ -7,8 +7,7 @@ computes, the buckets whose counts differ, all of it.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
@@ -80,14 +79,21 @@ def fetch(
             if base.source.graph != source.graph:
                 return _by_difference(reader, source, terms, base, before)
             return _by_buckets(cast("BucketReader", reader), source, terms, base, before)
+        except _MovedError:
+            raise
         except StoreError as error:
             cheaper = "difference" if base.source.graph != source.graph else "count by buckets"
             reason = f"the store's {cheaper} was of no use: {error}"
     reason = reason or "first version"
     # An endpoint's limit on rows is seen when an answer is short twice; then it sends parts.
     for _ in range(1 if reader.capabilities.complete_answers else 3):
-        with suppress(TransientStoreError):
+        try:
             return _by_scan(reader, source, terms, before, reason, careful=False)
+        except _MovedError:
+            raise
+        except TransientStoreError as error:
+            if error.retry_after:
+                raise
     return _by_scan(reader, source, terms, before, reason, careful=True)
 
 
@@ -202,12 +208,13 @@ def _by_buckets(
     others = triples - len(edges)
     if len(edges) != theirs.sum() or others < 0:
         raise TransientStoreError("the buckets do not add up")
-    # What is no edge is in no bucket: a change of its number goes to the most common kind.
+    # What is no edge is in no bucket: if there are more or fewer, their kinds are not known.
     more = others - base.skipped.total
     # Nor may an edge that did not come pass for one of those.
     if more and sum(reader.count_buckets(source, 0).values()) != len(edges):
         raise TransientStoreError("the buckets do not add up to the edges")
-    skipped = base.skipped if not more else Skipped(literals=others)
+    literals = base.skipped.literals + more
+    skipped = replace(base.skipped, literals=literals) if literals >= 0 else Skipped(others)
     reason = f"{differing.sum():,} of {BUCKETS:,} buckets have other counts than before"
     return Fetched(edges, extended, triples, skipped, "buckets", reason)
 
@@ -245,11 +252,15 @@ def _by_changes(
     return Fetched(edges, terms, len(edges) + skipped.total, skipped, "changes", reason)
 
 
+class _MovedError(TransientStoreError):
+    """The graph changed while it was read: what was counted before holds no more."""
+
+
 def _count_after(reader: GraphReader, source: TripleSource, before: int | None) -> int:
     """The store's own count, by which what arrived is judged: never learn from half a graph."""
     after = reader.count(source)
     if before not in (None, after):
-        raise TransientStoreError(
+        raise _MovedError(
             f"{_named(source)} in {reader.label} changed while it was read "
             f"({before:,} triples before, {after:,} after); try again when it is at rest"
         )

@@ -15,6 +15,7 @@ from kgsync import queries
 from kgsync.errors import ConfigError
 
 __all__ = [
+    "OUTPUT_GRAPH",
     "BucketReader",
     "ChangeReader",
     "GraphReader",

@@ -42,7 +42,7 @@ ADAPTERS: dict[str, str] = {
 }
 """Scheme of a URL, kind of path, or type of an object -> `module:Class`, imported when needed."""
 
-_CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(oxigraph|ox|db|rdf|(nt|nq|ttl|trig|rdfp|patch)(\.gz|\.bz2)?)$")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 

@@ -209,7 +209,9 @@ def _ordered(graphs: list[str], metadata: Mapping[str, _Record], ready: str | No
     pending = tuple(sorted(set(graphs) - set(complete)))
     if not complete:
         raise VersionError(f"no version has <{ready}> in the catalogue yet: {_list(pending)}")
-    return replace(_in_order(complete, metadata), pending=pending, declared=True)
+    ordered = _in_order(complete, metadata)
+    pending = tuple(sorted({*pending, *ordered.pending}))
+    return replace(ordered, pending=pending, declared=True)
 
 
 def _in_order(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList:

@@ -72,7 +72,15 @@ class _Soak:
 
     def run(self, seconds: float, pause: float) -> None:
         self._load()
-        process = self._start()
+        self._process = self._start()
+        try:
+            self._drive(seconds, pause)
+            self._process.send_signal(signal.SIGTERM)
+            self._report(self._process.wait(60))
+        finally:
+            self._process.kill()
+
+    def _drive(self, seconds: float, pause: float) -> None:
         started, restarts = time.monotonic(), ["server", "kgsync", "server"]
         while (passed := time.monotonic() - started) < seconds:
             time.sleep(pause)
@@ -84,17 +92,14 @@ class _Soak:
                     time.sleep(3)
                     self._server.start()
                 else:
-                    process.kill()
-                    process.wait()
-                    process = self._start()
+                    self._process.kill()
+                    self._process.wait()
+                    self._process = self._start()
             self._load()
-            self._memory.append(_resident(process.pid))
+            self._memory.append(_resident(self._process.pid))
         deadline = time.monotonic() + 120
         while len(self._committed()) < self._loaded and time.monotonic() < deadline:
             time.sleep(1)
-        process.send_signal(signal.SIGTERM)
-        code = process.wait(60)
-        self._report(code)
 
     def _report(self, code: int) -> None:
         committed = self._committed()
@@ -116,7 +121,7 @@ class _Soak:
             return []
         newest = json.loads(current.read_text())["version"] or 0
         manifests = sorted(current.parent.glob("0*/manifest.json"))
-        found = [json.loads(file.read_text()) for file in manifests]
+        found = [json.loads(file.read_text())["manifest"] for file in manifests]
         return [m["graph_version"]["name"] for m in found if m["version"] <= newest]
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -23,8 +23,8 @@ from kgsync.evaluation.cost import Cost
 from kgsync.graph.hashing import Hashes
 from kgsync.models import distances, model_class
 from kgsync.models.base import Kind
+from kgsync.training.cpu import steps
 from kgsync.training.cpu.pretraining import CpuPretrainer
-from kgsync.training.cpu.steps import run_batches
 from kgsync.training.cpu.trainer import CpuTrainer
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.order import NewElement
@@ -33,11 +33,14 @@ from kgsync.training.samplers import CorrectedSampler
 
 __all__ = ["load_kernels"]
 
+_MEGABYTES = 1
+
 
 def load_kernels(settings: ModelSettings) -> None:
     """Load the kernels of a model; if they were never compiled, another process does it first."""
     stamp = _stamp()
     if not stamp.exists():
+        _forget()
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-c", f"import {__name__} as c; c._compile()"],
             check=False,
@@ -47,6 +50,15 @@ def load_kernels(settings: ModelSettings) -> None:
             stamp.touch()
         # Else there is no cache that can be written, and they are compiled here, every time.
     _use(settings)
+
+
+def _forget() -> None:
+    """Remove what was compiled before: numba would not notice that an inner function changed."""
+    for module in (steps, distances, ranking):
+        kernels = (value for value in vars(module).values() if hasattr(value, "stats"))
+        for folder in {Path(kernel.stats.cache_path) for kernel in kernels}:
+            for file in folder.glob("*.nb[ic]"):
+                file.unlink(missing_ok=True)
 
 
 def _compile() -> None:
@@ -71,6 +83,7 @@ def _use(settings: ModelSettings) -> None:
     CpuPretrainer(model, negatives, PretrainingRates(1, 1, 0.0), Cost()).train(evidence)
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))
+    ranking.ranks(model, triples, ranking.KnownTriples(triples, 1), "tail", _MEGABYTES)
 
 
 def _stamp() -> Path:
@@ -79,4 +92,4 @@ def _stamp() -> Path:
     texts = b"".join(file.read_bytes() for file in sorted(files))
     made_by = f"{numba.__version__} {platform.node()} {platform.machine()}"
     digest = sha256(texts + made_by.encode()).hexdigest()[:16]
-    return Path(run_batches.stats.cache_path or "") / f"kgsync-{digest}.compiled"
+    return Path(steps.run_batches.stats.cache_path or "") / f"kgsync-{digest}.compiled"
