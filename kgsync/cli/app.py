@@ -68,6 +68,12 @@ def init(
     adopt: Annotated[
         Path | None, typer.Option("--from", help="Adopt these vectors as the first version.")
     ] = None,
+    update_url: Annotated[
+        str | None, typer.Option(help="Where updates go, if an endpoint is to be written into.")
+    ] = None,
+    auth: Annotated[
+        str, typer.Option(help="Of an endpoint: none, basic, digest or bearer.")
+    ] = "none",
     config: Config = _CONFIG,
     force: Annotated[bool, typer.Option(help="Overwrite an existing settings file.")] = False,
     json: Json = False,
@@ -76,7 +82,17 @@ def init(
     output.json = json
     from kgsync.cli.init import write_config
 
-    answer = write_config(config, store, graphs, model, dimension, adopt, force=force)
+    answer = write_config(
+        config,
+        store,
+        graphs,
+        model,
+        dimension,
+        adopt,
+        update_url=update_url,
+        auth=auth,
+        force=force,
+    )
     output.text(f"wrote {config}: {answer['found']}")
     report = None
     if adopt is not None:

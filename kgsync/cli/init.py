@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kgsync.config import ModelSettings, Settings, SourceSettings
+from kgsync.config import EndpointSettings, ModelSettings, Settings, SourceSettings
+from kgsync.config_toml import build
 from kgsync.errors import ConfigError
 from kgsync.graph.stores import opened, store_label
 from kgsync.reading import versions_of
@@ -28,8 +29,8 @@ store = {store}
 # max_removed = 0.2            # stop if a version would remove more than this share of the edges
 
 [source.endpoint]              # secrets: KGSYNC_USER, KGSYNC_PASSWORD, KGSYNC_TOKEN
-# update_url = "http://localhost:8890/sparql-auth"   # without it nothing is written into the store
-# auth = "none"                # "basic", "digest" or "bearer"
+{update_url}   # without it nothing is written into the store
+{auth}                # "basic", "digest" or "bearer"
 # headers = {{}}                 # sent with every request
 # timeout = "2m"               # without a byte
 # answer_timeout = "1h"        # for a whole answer
@@ -123,6 +124,8 @@ def write_config(
     dimension: int | None,
     adopt: Path | None,
     *,
+    update_url: str | None,
+    auth: str,
     force: bool,
 ) -> dict[str, Any]:
     """Write the settings file, once the store has shown that it has versions.
@@ -140,9 +143,10 @@ def write_config(
         )
     if dimension is None:
         dimension = _dimension_of(adopt) if adopt else ModelSettings(model).dimension
-    source = SourceSettings(store=store, graphs=graphs)
+    endpoint = build(EndpointSettings, {"auth": auth}, "--auth")
+    source = SourceSettings(store=store, graphs=graphs, endpoint=endpoint)
     settings = Settings(source=source, model=ModelSettings(model, dimension))
-    with opened(store) as opened_store:
+    with opened(endpoint.applied(store)) as opened_store:
         versions = versions_of(opened_store, settings)
     if versions.order == "live":
         found = f"one live graph, {versions.versions[0].graph or 'the default graph'}"
@@ -152,13 +156,23 @@ def write_config(
     # A path typed at the prompt is relative to the prompt, one in the file to the file.
     place = store if "://" in store else _relative(Path(store), path.parent)
     text = TEMPLATE.format(
-        store=json.dumps(place), graphs=shown, model=json.dumps(model), dimension=dimension
+        store=json.dumps(place),
+        graphs=shown,
+        model=json.dumps(model),
+        dimension=dimension,
+        update_url=_setting("update_url", update_url, "http://localhost:8890/sparql-auth"),
+        auth=_setting("auth", auth if auth != "none" else None, "none"),
     )
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     return {"config": str(path), "found": found, "order": versions.order}
+
+
+def _setting(name: str, value: str | None, default: str) -> str:
+    """A line of the file; a comment if nothing was said."""
+    return f"{'# ' if value is None else ''}{name} = {json.dumps(value or default)}"
 
 
 def _dimension_of(file: Path) -> int:
