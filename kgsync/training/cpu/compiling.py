@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from kgsync.evaluation import ranking
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.hashing import Hashes
 from kgsync.models import distances, model_class
-from kgsync.models.base import Kind
+from kgsync.models.base import Kind, Model
 from kgsync.training.cpu import steps
 from kgsync.training.cpu.pretraining import CpuPretrainer
 from kgsync.training.cpu.trainer import CpuTrainer
@@ -34,6 +35,7 @@ from kgsync.training.samplers import CorrectedSampler
 __all__ = ["load_kernels"]
 
 _MEGABYTES = 1
+_TRIPLES = np.array([[0, 1], [0, 0], [1, 2]])
 
 
 def load_kernels(settings: ModelSettings) -> None:
@@ -41,15 +43,21 @@ def load_kernels(settings: ModelSettings) -> None:
     stamp = _stamp()
     if not stamp.exists():
         _forget()
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", f"import {__name__} as c; c._compile()"],
-            check=False,
-            capture_output=True,
-        )
-        if done.returncode == 0 and stamp.parent.is_dir():
+        # Two at once take little more than half the time.
+        running = [
+            subprocess.Popen(  # noqa: S603
+                [sys.executable, "-c", f"import {__name__} as c; c._compile(c.{part.__name__})"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for part in (_train, _start_and_rank)
+        ]
+        codes = [process.wait() for process in running]
+        if not any(codes) and stamp.parent.is_dir():
             stamp.touch()
         # Else there is no cache that can be written, and they are compiled here, every time.
-    _use(settings)
+    for part in (_train, _start_and_rank):
+        part(settings)
 
 
 def _forget() -> None:
@@ -61,19 +69,22 @@ def _forget() -> None:
                 file.unlink(missing_ok=True)
 
 
-def _compile() -> None:
+def _compile(part: Callable[[ModelSettings], None]) -> None:
     for name in ("transe", "transh", "distmult"):
-        _use(ModelSettings(name))
+        part(ModelSettings(name))
 
 
-def _use(settings: ModelSettings) -> None:
-    """Call every kernel with next to nothing."""
-    model = model_class(settings.name).random(settings, 3, 1, torch.Generator())
-    triples = np.array([[0, 1], [0, 0], [1, 2]])
-    random = np.random.default_rng(0)
+def _train(settings: ModelSettings) -> None:
+    """Call the kernels of the epochs with next to nothing."""
+    model, triples, random = _little(settings), _TRIPLES, np.random.default_rng(0)
     trainer = CpuTrainer(model, triples, 1, random, Cost())
     trainer.general_epoch(0.0)
     trainer.change_epoch(triples, triples, CorrectedSampler(triples, 1, random), 0.0)
+
+
+def _start_and_rank(settings: ModelSettings) -> None:
+    """Call the other kernels with next to nothing."""
+    model, triples = _little(settings), _TRIPLES
     hashes: dict[Kind, Hashes] = {
         "entity": np.zeros(3, np.uint64),
         "relation": np.zeros(1, np.uint64),
@@ -84,6 +95,10 @@ def _use(settings: ModelSettings) -> None:
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))
     ranking.ranks(model, triples, ranking.KnownTriples(triples, 1), "tail", _MEGABYTES)
+
+
+def _little(settings: ModelSettings) -> Model:
+    return model_class(settings.name).random(settings, 3, 1, torch.Generator())
 
 
 def _stamp() -> Path:
