@@ -132,6 +132,11 @@ class FilesStore:
                     receive(new)
             self._counts[source.graph] = state, count
 
+    def touched(self, source: TripleSource) -> float:
+        """When the newest file of a version was last written."""
+        with self._errors():
+            return max((file.stat().st_mtime for file in self._files(source)), default=0.0)
+
     def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
         """Whether changes lead from one version to the other.
 

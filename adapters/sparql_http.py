@@ -240,12 +240,21 @@ class Transport:
         with error:
             said = _readable(error)
         if error.code in _REFUSED or "SR186" in said:
-            reason = _REFUSED.get(error.code, "it does not allow that")
-            raise self._named(PermanentStoreError(f"{reason} (HTTP {error.code}); set `auth`"))
+            raise self._named(self._refused(error.code, error.url or ""))
         if error.code not in _PASSING or _MISTAKE.search(said):
             raise self._named(PermanentStoreError(f"HTTP {error.code}: {said}"))
         passing = TransientStoreError(f"HTTP {error.code}: {said}")
         return _Wait(_retry_after(error.headers.get("Retry-After")), passing)
+
+    def _refused(self, code: int, url: str) -> PermanentStoreError:
+        where = " at the update URL" if url and url == self._endpoint.update_url else ""
+        if self._endpoint.auth == "none":
+            reason = _REFUSED.get(code, "it does not allow that")
+            return PermanentStoreError(f"{reason}{where} (HTTP {code}); set `auth`")
+        return PermanentStoreError(
+            f"what {self._endpoint.auth} authentication sent was refused{where} (HTTP {code}); "
+            "check the user, the password or the token, and their rights"
+        )
 
     def _named(self, error: StoreError) -> StoreError:
         named = type(error)(f"{self._endpoint}: {error}")

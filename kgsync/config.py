@@ -102,8 +102,8 @@ class SourceSettings:
     """Property that a version's graph has in the catalogue once it is complete. If not set,
     `dcterms:issued` is, where some versions have it."""
     settle: str = "10s"
-    """A version of a shared store that nothing says is complete is taken when it has had the same
-    number of triples for so long."""
+    """A version that nothing says is complete is taken when it has had the same number of triples
+    (on an endpoint), or its files have not been written, for so long."""
     read_whole: str = "1d"
     """How often a live graph is read whole, though counts by hash show no change."""
     start: str = "oldest"
@@ -227,7 +227,7 @@ class UpdateSettings:
 class EvaluationSettings:
     """Link prediction on the held-out edges."""
 
-    validation_sample: int = 1000
+    validation_sample: int = 3000
     """Rank a fixed, seeded sample of so many validation edges; 0 ranks all."""
     test_sample: int = 2000
     """The same for the quality in the report."""

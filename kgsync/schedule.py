@@ -23,7 +23,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from kgsync.config import ScheduleSettings
 from kgsync.durations import seconds_of
-from kgsync.errors import KgsyncError, StateLockedError, TransientStoreError
+from kgsync.errors import ConfigError, KgsyncError, StateLockedError, TransientStoreError
 from kgsync.listener import Listener
 from kgsync.run_status import RunFile, RunStatus, moment
 from kgsync.triggers import trigger_of
@@ -54,6 +54,12 @@ class Schedule:
         Raises:
             ConfigError: Nothing says when, or it makes no sense.
         """
+        places = [sync.state.path.resolve() for sync in syncs]
+        for place in places:
+            if places.count(place) > 1:
+                raise ConfigError(
+                    f"two of the graphs keep their state in {place}; set state.path of one of them"
+                )
         self.errors: list[Exception] = []
         """What ended the schedules of graphs, in the order it happened."""
         self._stopping = threading.Event()

@@ -10,7 +10,7 @@ from pathlib import Path
 from kgsync.config import Settings
 from kgsync.durations import seconds_of
 from kgsync.errors import TransientStoreError
-from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.graph.port import DatedReader, GraphStore, TripleSource
 from kgsync.graph.versions import GraphVersion, VersionList
 from kgsync.state import State, write_file
 
@@ -44,6 +44,9 @@ def await_rest(
         TransientStoreError: The version to take is still growing.
     """
     settle = seconds_of(settings.source.settle)
+    if isinstance(store, DatedReader):
+        _await_files(store, ahead[-1] if settings.schedule.latest_only else ahead[0], settings)
+        return ahead
     if versions.declared or versions.order == "live" or not store.capabilities.shared or not settle:
         return ahead
     file = state.path / "looks.json"
@@ -76,6 +79,20 @@ def await_rest(
             f"{settings.source.settle}"
         )
     return ahead[:resting] if candidates is ahead else ahead
+
+
+def _await_files(store: DatedReader, version: GraphVersion, settings: Settings) -> None:
+    """Wait until no file of a version has been written for `settle`: a copy may be under way."""
+    settle = seconds_of(settings.source.settle)
+    source = TripleSource(version.graph, settings.scope_text())
+    age = time.time() - store.touched(source)
+    if 0 <= age < settle:
+        time.sleep(settle - age)
+        if time.time() - store.touched(source) < settle:
+            raise TransientStoreError(
+                f"files of <{version.name}> in {store.label} are still being written; it is taken "
+                f"when they have been at rest for {settings.source.settle}"
+            )
 
 
 def _count(store: GraphStore, version: GraphVersion, settings: Settings) -> int:

@@ -85,7 +85,9 @@ class KGSync:
             settings = replace(settings, source=replace(settings.source, graphs=graphs))
         chosen = state or settings.state.path
         self.settings = settings
-        path = Path(chosen) if chosen else Path(".kgsync") / store_name(store)
+        path = (
+            Path(chosen) if chosen else Path(".kgsync") / store_name(store, settings.source.graphs)
+        )
         self.state = State(path, store_identity(store, path))
         self._target = settings.source.endpoint.applied(store)
         self.listener = listener or SilentListener()
@@ -103,7 +105,8 @@ class KGSync:
         if settings.source.store is None:
             raise ConfigError(f"{path} names no store; set source.store")
         if settings.state.path is None:
-            home = Path(path).parent / ".kgsync" / store_name(settings.source.store)
+            home = Path(path).parent / ".kgsync"
+            home /= store_name(settings.source.store, settings.source.graphs)
             settings = replace(settings, state=replace(settings.state, path=str(home)))
         return cls(settings.source.store, settings=settings, listener=listener)
 

@@ -116,6 +116,10 @@ def check(
     graphs: Annotated[
         str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
     ] = None,
+    auth: Annotated[
+        str | None, typer.Option(help="Of an endpoint: none, basic, digest or bearer.")
+    ] = None,
+    update_url: Annotated[str | None, typer.Option(help="Where updates of an endpoint go.")] = None,
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
@@ -123,7 +127,7 @@ def check(
     output.json = json
     from kgsync.cli.check import check_store
 
-    if not check_store(store, graphs, config):
+    if not check_store(store, graphs, config, auth, update_url):
         raise typer.Exit(4)
 
 

@@ -7,15 +7,24 @@ from pathlib import Path
 
 from kgsync.cli.output import output
 from kgsync.config import EndpointSettings, Settings, load_settings
+from kgsync.config_toml import build
 from kgsync.doctor import Finding, examine
 from kgsync.errors import ConfigError
 
 __all__ = ["check_store"]
 
+_IMPATIENT = {"retries": 0, "timeout": "15s"}
+"""Somebody is waiting for the answer."""
 _SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 
 
-def check_store(store: str | None, graphs: str | None, config: Path) -> bool:
+def check_store(
+    store: str | None,
+    graphs: str | None,
+    config: Path,
+    auth: str | None = None,
+    update_url: str | None = None,
+) -> bool:
     """Print every finding about a store; returns whether there is no problem."""
     settings = load_settings(config) if store is None or config.exists() else Settings()
     if graphs is not None:
@@ -24,6 +33,10 @@ def check_store(store: str | None, graphs: str | None, config: Path) -> bool:
         # Secrets, and where updates go, are another store's.
         source = replace(settings.source, endpoint=EndpointSettings())
         settings = replace(settings, source=source)
+    given = {"auth": auth, "update_url": update_url, **_IMPATIENT}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    endpoint = build(EndpointSettings, {**asdict(settings.source.endpoint), **chosen}, "check")
+    settings = replace(settings, source=replace(settings.source, endpoint=endpoint))
     target = store or settings.source.store
     if target is None:
         raise ConfigError(f"{config} names no store; set source.store, or name one here")

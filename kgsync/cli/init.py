@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ store = {store}
 # catalog = "http://example.org/catalog"   # named graph of the version metadata; else the default
 # scope = "scope.rq"           # a query that selects ?s ?p ?o from GRAPH $graph: what to embed
 # ready = "http://purl.org/dc/terms/issued"   # property of a complete version in the catalogue
-# settle = "10s"               # else wait until a version on an endpoint has kept its size so long
+# settle = "10s"               # else wait until it, or its files, have been at rest so long
 # read_whole = "1d"            # how often a live graph is read whole though hashes show no change
 # start = "oldest"             # first version: "oldest", "latest", or a graph IRI
 # max_removed = 0.2            # stop if a version would remove more than this share of the edges
@@ -87,7 +88,7 @@ dimension = {dimension}
 # patience = 10
 
 [evaluation]
-# validation_sample = 1000     # rank so many validation edges, always the same; 0: all
+# validation_sample = 3000     # rank so many validation edges, always the same; 0: all
 # test_sample = 2000
 # stability_sample = 1000      # measure from so many elements how far vectors moved; 0: all
 # memory_mb = 256              # bound on one block of scores
@@ -144,6 +145,8 @@ def write_config(
     if dimension is None:
         dimension = _dimension_of(adopt) if adopt else ModelSettings(model).dimension
     endpoint = build(EndpointSettings, {"auth": auth}, "--auth")
+    if update_url is not None:
+        endpoint = replace(endpoint, update_url=update_url)
     source = SourceSettings(store=store, graphs=graphs, endpoint=endpoint)
     settings = Settings(source=source, model=ModelSettings(model, dimension))
     with opened(endpoint.applied(store)) as opened_store:

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from kgsync.sync import KGSync
 
 __all__ = ["run_schedule"]
 
+_ECHO_SECONDS = 0.5
 _PATIENCE_SECONDS = 10.0
 """How long a step may take to its next safe point before the process ends without it."""
 
@@ -56,14 +58,18 @@ def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Stop at the first signal; end the process, as it is, at the second."""
-    received: list[int] = []
+    """Stop at the first signal; end the process, as it is, at the second.
+
+    Some wrappers send one signal twice, to the process and to its group: that counts as one.
+    """
+    first: list[float] = []
 
     def handle(number: int, _frame: Any) -> None:
-        if received:
+        if not first:
+            first.append(time.monotonic())
+            stop()
+        elif time.monotonic() - first[0] > _ECHO_SECONDS:
             os._exit(128 + number)
-        received.append(number)
-        stop()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -18,6 +18,7 @@ __all__ = [
     "OUTPUT_GRAPH",
     "BucketReader",
     "ChangeReader",
+    "DatedReader",
     "GraphReader",
     "GraphStore",
     "GraphWriter",
@@ -135,6 +136,14 @@ class GraphReader(Protocol):
 
     def close(self) -> None:
         """Release the store. Closing twice is allowed; an object the user passed in stays open."""
+
+
+@runtime_checkable
+class DatedReader(GraphReader, Protocol):
+    """A reader that knows when a version was last touched, as files do."""
+
+    def touched(self, source: TripleSource) -> float:
+        """The time of the last change of what a version is made of, in seconds since 1970."""
 
 
 class BucketReader(GraphReader, Protocol):

@@ -44,6 +44,7 @@ ADAPTERS: dict[str, str] = {
 
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(oxigraph|ox|db|rdf|(nt|nq|ttl|trig|rdfp|patch)(\.gz|\.bz2)?)$")
+_LONGEST_NAME = 120
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
@@ -106,12 +107,18 @@ def is_in_memory(target: StoreTarget) -> bool:
     return not isinstance(target, str | os.PathLike | Endpoint)
 
 
-def store_name(target: StoreTarget) -> str:
-    """A short name for a store, used for the default state directory and metadata graph."""
+def store_name(target: StoreTarget, graphs: str | None = None) -> str:
+    """A short name for a store, used for the default state directory and metadata graph.
+
+    An endpoint holds many graphs, so there it also tells which.
+    """
     if is_in_memory(target):
         raise ConfigError("an in-memory store needs an explicit state directory: pass state=...")
     text = store_label(target)
-    text = _SCHEME.sub("", text) if _SCHEME.match(text) else Path(text).resolve().name
+    if _SCHEME.match(text):
+        which = _SCHEME.sub("", graphs) if graphs else ""
+        return slug(f"{_SCHEME.sub('', text)} {which}")[:_LONGEST_NAME] or "graph"
+    text = Path(text).resolve().name
     return slug(_SUFFIX.sub("", text)) or "graph"
 
 
