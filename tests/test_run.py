@@ -142,7 +142,8 @@ def test_a_second_signal_ends_it_at_once_and_a_dead_process_is_noticed(project: 
         eventually(lambda: run_json(project)["runs"] == 1, process)
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)  # an echo of the first, as some wrappers send it
+        time.sleep(1)
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 128 + signal.SIGTERM
@@ -166,7 +167,7 @@ def test_an_error_that_stays_ends_it_with_the_reason(project: Path) -> None:
         eventually(lambda: run_json(project)["commits"] == 1, process)
         eventually(lambda: run_json(project)["runs"] >= 2, process)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 4
+        assert process.wait(30) == 4
 
 
 def test_wrong_times_are_refused(project: Path) -> None:

@@ -20,7 +20,7 @@ from kgsync.sync import KGSync
 
 __all__ = ["run_schedule"]
 
-_ECHO_SECONDS = 0.5
+_ECHO_SECONDS = 0.3
 _PATIENCE_SECONDS = 10.0
 """How long a step may take to its next safe point before the process ends without it."""
 
