@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from kgsync.cli.output import output
 from kgsync.config import EndpointSettings, Settings, load_settings
@@ -13,7 +14,7 @@ from kgsync.errors import ConfigError
 
 __all__ = ["check_store"]
 
-_IMPATIENT = {"retries": 0, "timeout": "15s"}
+_IMPATIENT: dict[str, Any] = {"retries": 0, "timeout": "15s"}
 """Somebody is waiting for the answer."""
 _SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 
@@ -33,9 +34,11 @@ def check_store(
         # Secrets, and where updates go, are another store's.
         source = replace(settings.source, endpoint=EndpointSettings())
         settings = replace(settings, source=source)
-    given = {"auth": auth, "update_url": update_url, **_IMPATIENT}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    endpoint = build(EndpointSettings, {**asdict(settings.source.endpoint), **chosen}, "check")
+    endpoint = replace(settings.source.endpoint, **_IMPATIENT)
+    if auth is not None:
+        endpoint = replace(endpoint, auth=build(EndpointSettings, {"auth": auth}, "--auth").auth)
+    if update_url is not None:
+        endpoint = replace(endpoint, update_url=update_url)
     settings = replace(settings, source=replace(settings.source, endpoint=endpoint))
     target = store or settings.source.store
     if target is None:
