@@ -15,6 +15,7 @@ from kgsync import queries
 from kgsync.adapters.columns import TsvSink, push_rows
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
+from kgsync.queries import Pattern
 
 __all__ = ["OxigraphStore"]
 
@@ -104,29 +105,19 @@ class OxigraphStore:
 
     def count(self, source: TripleSource) -> int:
         """Number of triples of a source."""
-        query = queries.load("_count").bind(where=source.pattern(union=False))
-        with self._errors() as store:
-            return int(next(iter(_solutions(store, query)))[0].value)
+        return self._count(source.pattern(union=False))
 
     def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
         """Push the triples of a source."""
-        mark = secrets.token_hex(4)
-        query = queries.load("_triples").bind(where=source.pattern(union=False), mark=mark)
-        self._push(query, receive, None if careful else mark)
+        self._push(source.pattern(union=False), receive, careful=careful)
 
     def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
         """Push the triples of a source that the base lacks."""
-        where, minus = source.pattern(union=False), base.pattern(union=False)
-        mark = secrets.token_hex(4)
-        query = queries.load("_difference").bind(where=where, base=minus, mark=mark)
-        self._push(query, receive, mark)
+        self._push(source.difference(base, union=False), receive)
 
     def count_difference(self, source: TripleSource, base: TripleSource) -> int:
         """Number of triples of a source that the base lacks."""
-        where, minus = source.pattern(union=False), base.pattern(union=False)
-        query = queries.load("_count_difference").bind(where=where, base=minus)
-        with self._errors() as store:
-            return int(next(iter(_solutions(store, query)))[0].value)
+        return self._count(source.difference(base, union=False))
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph, also with IRIs that are not valid.
@@ -152,12 +143,19 @@ class OxigraphStore:
         if self._owned:
             self._store = None
 
-    def _push(self, query: str, receive: Receive, mark: str | None) -> None:
-        """Push the rows of a query: as TSV whose rows end in a mark, or term by term without."""
+    def _count(self, where: Pattern) -> int:
+        query = queries.load("_count").bind(where=where)
+        with self._errors() as store:
+            return int(next(iter(_solutions(store, query)))[0].value)
+
+    def _push(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
+        """Push triples: as TSV whose rows end in a mark, or term by term to be careful."""
+        mark = secrets.token_hex(4)
+        query = queries.load("_triples").bind(where=where, mark=mark)
         with self._errors() as store:
             solutions: Any = store.query(query)
             try:
-                if mark is None:
+                if careful:
                     # A raw tab or line break inside an IRI breaks TSV; term objects are immune.
                     push_rows(((_text(s), _text(p), _text(o)) for s, p, o, _ in solutions), receive)
                     return

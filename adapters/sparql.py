@@ -339,8 +339,7 @@ class SparqlStore:
         return source.pattern(union=self.capabilities.union_default_graph)
 
     def _difference(self, source: TripleSource, base: TripleSource) -> Pattern:
-        where, minus = self._pattern(source), self._pattern(base)
-        return queries.load("_pattern_difference").pattern(where=where, base=minus)
+        return source.difference(base, union=self.capabilities.union_default_graph)
 
 
 def _batched(names: list[str], size: int) -> Iterator[tuple[str, ...]]:

@@ -6,11 +6,9 @@ waits no longer because processes come and go.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from kgsync.committed import CommittedVersion
@@ -19,9 +17,11 @@ from kgsync.durations import seconds_of
 from kgsync.graph.port import GraphStore
 from kgsync.graph.versions import GraphVersion
 from kgsync.reading import Earlier, Reading, read_version
-from kgsync.state import State, write_file
+from kgsync.state import State
 
 __all__ = ["Choice", "Waiting", "choose"]
+
+_FILE = "waiting.json"
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,23 @@ class Waiting:
     def load(cls, state: State, current: CommittedVersion | None) -> Waiting | None:
         """What waits to change the current version."""
         try:
-            data = json.loads(_file(state).read_text(encoding="utf-8"))
+            data = state.recall(_FILE)
             waiting = cls(int(data["base"]), str(data["since"]), dict(data["triples"]))
             datetime.fromisoformat(waiting.since)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return None  # only the time it has waited is lost
         known = current is not None and waiting.base == current.manifest.version
         return waiting if known else None
 
     def save(self, state: State) -> None:
         """Remember it; only called under the lock of the state."""
-        with state.writing("the waiting changes"):
-            write_file(_file(state), json.dumps(asdict(self)))
+        state.remember(_FILE, asdict(self))
 
     @staticmethod
     def forget(state: State) -> None:
         """Nothing waits any more."""
         with state.writing("the waiting changes"):
-            _file(state).unlink(missing_ok=True)
+            (state.path / _FILE).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,3 @@ def choose(
 def _still_there(remembered: Waiting | None, ahead: Iterable[GraphVersion]) -> dict[str, int]:
     triples = remembered.triples if remembered else {}
     return {version.name: triples[version.name] for version in ahead if version.name in triples}
-
-
-def _file(state: State) -> Path:
-    return state.path / "waiting.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
-from kgsync.state import State, write_file
+from kgsync.state import State
 
 __all__ = [
     "Earlier",
@@ -33,6 +32,8 @@ __all__ = [
     "todo",
     "versions_of",
 ]
+
+_WHOLE = "whole.json"
 
 
 @dataclass(frozen=True)
@@ -188,15 +189,13 @@ def read_version(
 def note_whole(reading: Reading, state: State) -> None:
     """Remember when a graph was last read whole; only called under the lock of the state."""
     if reading.fetched.way == "scan":
-        with state.writing("the time of the last whole reading"):
-            write_file(state.path / "whole.json", json.dumps({"at": time.time()}))
+        state.remember(_WHOLE, {"at": time.time()})
 
 
 def _age_of_whole(state: State) -> float:
     try:
-        data = json.loads((state.path / "whole.json").read_text(encoding="utf-8"))
-        return time.time() - float(data["at"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return time.time() - float(state.recall(_WHOLE)["at"])
+    except (ValueError, KeyError, TypeError):
         return math.inf
 
 

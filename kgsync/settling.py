@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from kgsync.config import Settings
 from kgsync.durations import seconds_of
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import DatedReader, GraphStore, TripleSource
 from kgsync.graph.versions import GraphVersion, VersionList
-from kgsync.state import State, write_file
+from kgsync.state import State
 
 __all__ = ["await_rest"]
+
+_LOOKS = "looks.json"
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ def await_rest(
         return ahead
     if versions.declared or versions.order == "live" or not store.capabilities.shared or not settle:
         return ahead
-    file = state.path / "looks.json"
-    known, looks = _load(file), {}
+    known, looks = _recalled(state), {}
     for version in ahead:
         name = version.name
         looks[name] = known.get(name) or _Look(_count(store, version, settings), time.time())
@@ -70,8 +69,7 @@ def await_rest(
         if version is not first and now.at < look.at + settle:
             break
         resting += 1
-    with state.writing("the sizes of versions"):
-        write_file(file, json.dumps({name: vars(look) for name, look in looks.items()}))
+    state.remember(_LOOKS, {name: vars(look) for name, look in looks.items()})
     if not resting:
         raise TransientStoreError(
             f"<{first.name}> is still being loaded: {before.triples:,} triples, then "
@@ -99,9 +97,8 @@ def _count(store: GraphStore, version: GraphVersion, settings: Settings) -> int:
     return store.count(TripleSource(version.graph, settings.scope_text()))
 
 
-def _load(file: Path) -> dict[str, _Look]:
+def _recalled(state: State) -> dict[str, _Look]:
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        return {name: _Look(**look) for name, look in data.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {name: _Look(**look) for name, look in state.recall(_LOOKS).items()}
+    except (TypeError, AttributeError):
         return {}  # they are only looked at once more

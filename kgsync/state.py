@@ -305,6 +305,18 @@ class State:
             raise StateCorruptedError(f"{path} is not what kgsync wrote")
         return data
 
+    def recall(self, name: str) -> Any:
+        """What was remembered under a name; None if nothing was, or it cannot be read."""
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None  # it is only found out once more
+
+    def remember(self, name: str, value: Any) -> None:
+        """Keep something small, as JSON; only called under the lock."""
+        with self.writing(name):
+            write_file(self.path / name, json.dumps(value))
+
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
         """Turn a refusal of the disk into an error that says what is still safe."""

@@ -92,6 +92,11 @@ class TripleSource:
             return queries.load("_pattern_union_graph").pattern(marker=OUTPUT_GRAPH)
         return queries.load("_pattern_default_graph").pattern()
 
+    def difference(self, base: TripleSource, *, union: bool) -> queries.Pattern:
+        """The pattern of the triples that `base` lacks."""
+        where, minus = self.pattern(union=union), base.pattern(union=union)
+        return queries.load("_pattern_difference").pattern(where=where, base=minus)
+
 
 @runtime_checkable
 class GraphReader(Protocol):

@@ -194,7 +194,8 @@ def test_a_value_that_looks_like_a_placeholder_is_left_alone() -> None:
 
 def test_the_prologue_of_a_pattern_goes_to_the_front_once() -> None:
     scope = scope_pattern("mine", f"PREFIX ex: <{EX}>\n{SCOPE}", OLD)
-    text = load("_difference").bind(where=scope, base=scope, mark="x")
+    difference = load("_pattern_difference").pattern(where=scope, base=scope)
+    text = load("_triples").bind(where=difference, mark="x")
     assert text.startswith(f"PREFIX ex: <{EX}>\nSELECT")
     assert text.count("PREFIX") == 1
     assert query_shape(text)
