@@ -12,6 +12,7 @@ from tests.benchmarks.training import (
     fused,
     growth,
     quality,
+    race,
     ranking,
     retraining,
     throughput,
@@ -33,6 +34,7 @@ PARTS: dict[str, Part] = {
     "quality": lambda work, o: quality.table(
         work, o.models, o.quality_epochs, o.rate, 5 * o.tested
     ),
+    "race": lambda work, o: race.table(work, o.threads, o.their_epochs, 5 * o.tested),
     "growth": lambda work, o: growth.table(o.size, o.seconds, o.threads, o.steps),
     "update": lambda work, o: update.table(o.size, o.share, o.threads, o.old_epochs, o.steps),
     "retraining": lambda work, o: retraining.table(
@@ -67,7 +69,7 @@ def _options() -> argparse.Namespace:
     add("--epochs", type=int, default=10, help="timed at most, and before metrics are compared")
     add("--triples", type=int, default=0, help="train on so many triples of FB15K; 0 for all")
     add("--tested", type=int, default=1000, help="triples to validate and compare metrics on")
-    add("--threads", type=int, default=2, help="of growth, update and retraining")
+    add("--threads", type=int, default=2, help="of race, growth, update and retraining")
     add("--steps", choices=("batch", "pair"), default="batch", help="of growth and update")
     add("--size", type=float, default=1.0, help="share of the size of invented graphs")
     add("--share", type=float, default=1.0, help="share of the update's epochs; others are guessed")
@@ -82,6 +84,7 @@ def _options() -> argparse.Namespace:
     )
     add("--quality-epochs", type=int, default=50, help="of the quality part")
     add("--rate", type=float, default=0.0, help="learning rate of quality; 0 for the paper's")
+    add("--their-epochs", type=int, default=6, help="of PyKEEN, the time given in the race")
     add("--markdown", type=Path, metavar="FILE", help="write the tables here too")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)
