@@ -8,7 +8,7 @@ import os
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kgsync.config_checks import check
 from kgsync.config_toml import build
@@ -24,6 +24,7 @@ __all__ = [
     "FilterSettings",
     "ModelSettings",
     "PublishSettings",
+    "Rates",
     "RunSettings",
     "ScheduleSettings",
     "Settings",
@@ -38,6 +39,8 @@ __all__ = [
 StartVectors = Literal["average", "random", "best", "balance", "jumps"]
 Norm = Literal["l1", "l2", "l2sq"]
 Corruption = Literal["uniform", "bernoulli"]
+Literals = Literal["none", "versions", "rolling"]
+Datatype = Literal["list", "tensor", "json", "base64"]
 
 
 _MEANING = "name", "dimension", "relation_dimension", "norm"
@@ -239,9 +242,21 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class PublishSettings:
-    """Where the metadata of every version goes."""
+    """Where the metadata of every version goes, and whether vectors go there too."""
 
     metadata: bool = True
+    literals: Literals = "none"
+    """Vectors as literals in the store: "none", a graph for each of the last "versions", or
+    "rolling": two graphs that take turns, in which only vectors that moved are replaced."""
+    datatype: Datatype = "list"
+    """Of the literals: a "list" (cdt:List), a "tensor" (rdf-tensor), "json" (rdf:JSON), or
+    "base64" (xsd:base64Binary: 32-bit floats, little-endian)."""
+    tolerance: float = 0.0
+    """A rolling literal is replaced if its vector moved farther than this (Euclidean)."""
+    keep: int = 2
+    """How many versions keep their graph of literals."""
+    base_url: str | None = None
+    """Where the state directory is served; makes the addresses of the files in the metadata."""
     target: str | None = None
     """Store to publish into; the source where it can be written, else one inside the state."""
     graph: str | None = None
@@ -288,6 +303,15 @@ class ScheduleSettings:
     """Take smaller changes, too, once the oldest of them has waited so long."""
 
 
+class Rates(NamedTuple):
+    """Learning rates, each derived from an earlier one where it is not set."""
+
+    training: float
+    pretraining: float
+    general: float
+    change: float
+
+
 @dataclass(frozen=True)
 class Settings:
     """All settings, one section each."""
@@ -323,6 +347,31 @@ class Settings:
         chosen = {name: getattr(self.model, name) for name in _MEANING}
         if MODELS[self.model.name].optimizer != "sgd":
             chosen["norm"] = None  # the models without a distance
+        return chosen
+
+    def rates(self) -> Rates:
+        """The learning rates in force."""
+        from kgsync.models import MODELS
+
+        update = self.update
+        training = self.training.learning_rate or MODELS[self.model.name].learning_rate
+        general = update.general_learning_rate or training / 5
+        return Rates(
+            training,
+            update.pretraining_learning_rate or training,
+            general,
+            update.change_learning_rate or general / 2,
+        )
+
+    def hyper_parameters(self) -> dict[str, dict[str, Any]]:
+        """What a run is made with, by section, the learning rates in force filled in."""
+        rates = self.rates()
+        names = "filter", "split", "model", "training", "update", "evaluation", "run"
+        chosen = {name: json.loads(json.dumps(asdict(getattr(self, name)))) for name in names}
+        chosen["training"]["learning_rate"] = rates.training
+        chosen["update"]["pretraining_learning_rate"] = rates.pretraining
+        chosen["update"]["general_learning_rate"] = rates.general
+        chosen["update"]["change_learning_rate"] = rates.change
         return chosen
 
     def fingerprint(self) -> dict[str, Any]:

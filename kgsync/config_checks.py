@@ -87,6 +87,20 @@ def check(settings: Settings) -> None:
         (update.patience >= 1, "update: patience must be at least 1"),
         (settings.evaluation.memory_mb >= 1, "evaluation: memory_mb must be at least 1"),
         (settings.state.keep >= 1, "state: keep must be at least 1"),
+        (settings.publish.keep >= 1, "publish: keep must be at least 1"),
+        (0 <= settings.publish.tolerance < math.inf, "publish: tolerance must not be negative"),
+        (
+            settings.publish.tolerance == 0 or settings.publish.literals == "rolling",
+            "publish: a tolerance is for literals = 'rolling' only",
+        ),
+        (
+            settings.publish.literals == "none" or settings.publish.metadata,
+            "publish: literals need metadata = true, which says what version is current",
+        ),
+        (
+            (settings.publish.base_url or "http://").startswith(("http://", "https://")),
+            "publish: base_url must begin with http:// or https://",
+        ),
         (0 <= settings.run.threads <= 1024, "run: threads must lie between 0 and 1,024"),
         (0 <= settings.source.max_removed <= 1, "source: max_removed must lie between 0 and 1"),
     ]

@@ -83,6 +83,7 @@ def prepare(
         skipped=reading.skipped,
         report=report.to_json(),
         files={},
+        settings=settings.hyper_parameters(),
     )
     last_seen = _last_seen(number, living, terms, current)
     graph = GraphData(terms, reading.fetched.edges, living, last_seen)

@@ -60,6 +60,9 @@ class StepReport:
     """Wall time by phase."""
     cost: Cost = field(default_factory=Cost)
     peak_memory_mb: float = 0.0
+    literals: dict[str, float] | None = None
+    """Vectors written as literals: written, removed, unchanged, left_out; and how far those that
+    were replaced had moved: farthest, mean."""
     files: str | None = None
     """Folder of the sidecar files."""
     warnings: tuple[str, ...] = ()
@@ -125,6 +128,9 @@ class StepReport:
         if moved:
             values = ", ".join(f"{kind} {change['nmc']:.3g}" for kind, change in moved.items())
             lines.append(f"moved (NMC)    {values}")
+        if self.literals is not None:
+            counts = {k: int(v) for k, v in self.literals.items() if k not in ("farthest", "mean")}
+            lines.append(f"literals: {named_counts(counts) or 'none'}")
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")

@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from kgsync.committed import CommittedVersion, write_version
 from kgsync.config import Settings, load_settings
@@ -242,6 +242,32 @@ class KGSync:
                 trained = self._adopted(reading, vectors, str(file))
             return self._commit(reading, trained, None, phases, Cost())
 
+    def rollback(self, version: int) -> None:
+        """Make an older version the current one again, in the state and in the store.
+
+        The next step goes on from there: it takes the graph versions after that one again, under
+        numbers that were never used.
+
+        Args:
+            version: Its number; its files must be kept still.
+
+        Raises:
+            StateError: There is no such version, or its files are gone or damaged.
+            StoreError: The store cannot be written; nothing has changed.
+        """
+        phases = Phases(self.listener)
+        with self.state.lock():
+            chosen = self._committed(version)
+            for name in chosen.manifest.files:
+                chosen.folder.verified(name)
+            publish = self._publish()
+            with phases("stage"):
+                publish.stage(chosen.folder)
+            self.state.commit(version)
+            Waiting.forget(self.state)
+            with phases("publish"):
+                self._publish_head(publish, version)
+
     def run(self, every: str | None = None, cron: str | None = None) -> None:
         """Catch up again and again, until `stop` is called or Ctrl-C is pressed.
 
@@ -267,13 +293,32 @@ class KGSync:
 
     # -- reading -------------------------------------------------------------------------------
 
+    def at(self, version: int | None = None) -> VectorView:
+        """The vectors of one committed version; of the current one if none is named.
+
+        Raises:
+            StateError: There is no such version, or its files are gone.
+        """
+        from kgsync.vectors import VectorView
+
+        chosen = self._current() if version is None else self._committed(version)
+        if chosen is None:
+            raise StateError(
+                f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
+            )
+        # A state may have been replaced by another one behind our back.
+        key = self.state.uuid, chosen.manifest.version, chosen.manifest.created
+        if self._view is None or self._view[0] != key:
+            self._view = key, VectorView(chosen)
+        return self._view[1]
+
     def embedding(self, iri: str) -> Vector:
         """The current vector of an entity, as a numpy array.
 
         Raises:
             UnknownTermError: It has none (also a KeyError).
         """
-        return self._vectors().vector(iri)
+        return self.at().embedding(iri)
 
     def relation_embedding(self, iri: str) -> Vector:
         """The current vector of a relation, as a numpy array.
@@ -281,11 +326,19 @@ class KGSync:
         Raises:
             UnknownTermError: It has none (also a KeyError).
         """
-        return self._vectors().vector(iri, "relation")
+        return self.at().relation_embedding(iri)
 
-    def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]:
-        """The k entities nearest to one by cosine, nearest first."""
-        return self._vectors().neighbors(iri, k)
+    @overload
+    def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
+
+    @overload
+    def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
+
+    def neighbors(
+        self, iri: str | list[str], k: int = 10
+    ) -> list[Neighbor] | list[list[Neighbor]]:
+        """The k entities nearest to one by cosine, nearest first; for several, a list each."""
+        return self.at().neighbors(iri, k)
 
     def predict(
         self,
@@ -305,7 +358,7 @@ class KGSync:
             k: How many.
             new_only: Leave out answers that the graph has already.
         """
-        return self._vectors().predict(head, relation, tail, k, new_only=new_only)
+        return self.at().predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
 
     def history(self) -> list[StepReport]:
         """The reports of all committed versions, oldest first."""
@@ -339,6 +392,16 @@ class KGSync:
         assert self.state.uuid  # refuses a state of another format
         folder = self.state.current()
         return None if folder is None else CommittedVersion(folder)
+
+    def _committed(self, number: int) -> CommittedVersion:
+        folder = self.state.version(number)
+        if not folder.retained:
+            kept = [str(f.manifest.version) for f in self.state.versions() if f.retained]
+            raise StateError(
+                f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
+                "kept (state.keep)"
+            )
+        return CommittedVersion(folder)
 
     def _current_or_damage(self) -> tuple[CommittedVersion | None, tuple[str, ...]]:
         """The committed version, or a warning about it if it is damaged and set aside."""
@@ -437,20 +500,6 @@ class KGSync:
 
     def _publish(self) -> PublishTarget:
         return PublishTarget(self.settings.publish, self._target, self.state)
-
-    def _vectors(self) -> VectorView:
-        from kgsync.vectors import VectorView
-
-        current = self._current()
-        if current is None:
-            raise StateError(
-                f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
-            )
-        # A state may have been replaced by another one behind our back.
-        key = self.state.uuid, current.manifest.version, current.manifest.created
-        if self._view is None or self._view[0] != key:
-            self._view = key, VectorView(current)
-        return self._view[1]
 
 
 def _nothing_new(current: CommittedVersion | None, late: tuple[str, ...]) -> StepReport:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.committed import CommittedVersion
 from kgsync.errors import ConfigError, UnknownTermError
+from kgsync.report import StepReport
 
 if TYPE_CHECKING:
-    from kgsync.models.base import Model
+    from kgsync.models.base import Model, Rows
 
-__all__ = ["Neighbor", "Prediction", "VectorView"]
+__all__ = ["Neighbor", "Prediction", "VectorView", "nearest", "unit_length"]
 
 Vector = NDArray[np.float32]
 Kind = Literal["entity", "relation"]
+
+_BLOCK = 1 << 24
+"""Cosines that are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -48,36 +53,96 @@ class VectorView:
         """Read from a version; nothing is loaded yet."""
         self._version = version
 
-    def vector(self, iri: str, kind: Kind = "entity") -> Vector:
-        """The vector of one element.
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self._version.manifest.version
+
+    @property
+    def report(self) -> StepReport:
+        """What the step did that made the version."""
+        return StepReport.from_json(self._version.manifest.report)
+
+    def embedding(self, iri: str) -> Vector:
+        """The vector of an entity.
 
         Raises:
-            UnknownTermError: It has none in this version.
+            UnknownTermError: It has none in this version (also a KeyError).
         """
+        return self._vector(iri, "entity")
+
+    def relation_embedding(self, iri: str) -> Vector:
+        """The vector of a relation.
+
+        Raises:
+            UnknownTermError: It has none in this version (also a KeyError).
+        """
+        return self._vector(iri, "relation")
+
+    def _vector(self, iri: str, kind: Kind) -> Vector:
         vector: Vector = self._version.tables[kind][self._row(iri, kind)].copy()
         return vector
 
-    def neighbors(self, iri: str, k: int, kind: Kind = "entity") -> list[Neighbor]:
-        """The k elements whose vectors point most nearly the same way, nearest first.
+    @overload
+    def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
+
+    @overload
+    def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
+
+    def neighbors(
+        self, iri: str | list[str], k: int = 10
+    ) -> list[Neighbor] | list[list[Neighbor]]:
+        """The k entities whose vectors point most nearly the same way, nearest first.
+
+        Args:
+            iri: An entity; or several, for a list of neighbours each.
+            k: How many.
 
         Raises:
-            UnknownTermError: The IRI has no vector in this version.
+            UnknownTermError: An IRI has no vector in this version.
         """
-        unit = self._unit[kind]
-        row = self._row(iri, kind)
-        similarity = unit @ unit[row]
-        similarity[row] = -np.inf
+        if isinstance(iri, str):
+            return self.neighbors([iri], k)[0]
+        rows = [self._row(one, "entity") for one in iri]
+        found = nearest(self._unit, np.array(rows, np.int64), k)
         return [
-            Neighbor(self._name(int(i), kind), float(similarity[i]))
-            for i in _largest(similarity, min(k, len(unit) - 1))
+            [Neighbor(self._name(int(i)), float(value)) for i, value in zip(*pair, strict=True)]
+            for pair in found
         ]
 
+    def score(self, head: str, relation: str, tail: str) -> float:
+        """How plausible the model finds a triple; only the order of scores means something.
+
+        Raises:
+            UnknownTermError: An IRI has no vector in this version.
+        """
+        import torch
+
+        def rows(kind: Kind, iri: str) -> Rows:
+            return self._model.rows(kind, torch.tensor([self._row(iri, kind)]))
+
+        some = rows("entity", head), rows("relation", relation), rows("entity", tail)
+        return float(self._model.score_tails(*some)[0, 0])
+
     def predict(
-        self, head: str | None, relation: str, tail: str | None, k: int, *, new_only: bool
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        new_only: bool = False,
     ) -> list[Prediction]:
-        """The k most plausible entities for the open side of a triple, best first.
+        """The k most plausible entities for the missing head or tail, best first.
 
         The given entity itself is left out, unless the graph relates it to itself.
+
+        Args:
+            relation: IRI of the relation.
+            head: IRI of the head, to predict tails.
+            tail: IRI of the tail, to predict heads.
+            k: How many.
+            new_only: Leave out answers that the graph has already.
 
         Raises:
             ConfigError: Not exactly one of head and tail is given.
@@ -103,7 +168,7 @@ class VectorView:
             scores[known] = -np.inf
         best = _largest(scores, min(k, len(scores)))
         return [
-            Prediction(self._name(int(i), "entity"), float(scores[i]), bool(known[i]))
+            Prediction(self._name(int(i)), float(scores[i]), bool(known[i]))
             for i in best
             if scores[i] > -np.inf
         ]
@@ -124,20 +189,12 @@ class VectorView:
         return np.isin(graph.living.entities, asked[matches])
 
     @cached_property
-    def _unit(self) -> dict[Kind, Vector]:
-        kinds: tuple[Kind, Kind] = ("entity", "relation")
-        unit = {}
-        for kind in kinds:
-            table = self._version.tables[kind]
-            length = np.linalg.norm(table, axis=1, keepdims=True)
-            unit[kind] = table / np.where(length == 0, 1, length)
-        return unit
+    def _unit(self) -> Vector:
+        return unit_length(self._version.tables["entity"])
 
-    def _name(self, row: int, kind: Kind) -> str:
+    def _name(self, row: int) -> str:
         graph = self._version.graph
-        if kind == "entity":
-            return graph.terms.entities.name(int(graph.living.entities[row]))
-        return graph.terms.relations.name(int(graph.living.relations[row]))
+        return graph.terms.entities.name(int(graph.living.entities[row]))
 
     def _row(self, iri: str, kind: Kind) -> int:
         graph = self._version.graph
@@ -161,6 +218,28 @@ class VectorView:
         close = terms.similar(iri, living)
         hint = f"; did you mean {' or '.join(f'<{name}>' for name in close)}?" if close else ""
         raise UnknownTermError(f"there is no {kind} <{iri}>{hint}")
+
+
+def unit_length(table: Vector) -> Vector:
+    """The same directions, of length 1; zero stays zero."""
+    length = np.linalg.norm(table, axis=1, keepdims=True)
+    length[length == 0] = 1
+    unit: Vector = (table / length).astype(np.float32)
+    return unit
+
+
+def nearest(
+    unit: Vector, rows: NDArray[np.int64], k: int
+) -> Iterator[tuple[NDArray[np.int64], Vector]]:
+    """For each of some rows the k other rows of largest cosine, and the cosines, largest first."""
+    at_a_time = max(1, _BLOCK // max(1, len(unit)))
+    for start in range(0, len(rows), at_a_time):
+        block = rows[start : start + at_a_time]
+        similarity = unit[block] @ unit.T
+        similarity[np.arange(len(block)), block] = -np.inf
+        for line in similarity:
+            best = _largest(line, min(k, len(unit) - 1))
+            yield best, line[best]
 
 
 def _largest(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:

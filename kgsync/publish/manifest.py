@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["Manifest"]
@@ -23,3 +23,5 @@ class Manifest:
     report: dict[str, Any]
     files: dict[str, dict[str, Any]]
     """Path inside the folder -> sha256, bytes."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Everything that was set, by section; what names a place or a person is left out."""

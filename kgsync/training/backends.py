@@ -106,9 +106,7 @@ def pretrainer_for(
     rates = PretrainingRates(
         update.pretraining_epochs,
         update.pretraining_negatives,
-        update.pretraining_learning_rate
-        or problem.settings.training.learning_rate
-        or model.info.learning_rate,
+        problem.settings.rates().pretraining,
     )
     if uses_kernels(run):
         from kgsync.training.cpu.pretraining import CpuPretrainer

@@ -43,7 +43,7 @@ def train_offline(
     model = chosen.random(settings.model, *sizes, problem.seeds.torch("start vectors"))
     random = problem.seeds.numpy("training")
     trainer = trainer_for(model, problem, random, cost)
-    rate = settings.training.learning_rate or model.info.learning_rate
+    rate = settings.rates().training
     run = TrainingRun()
     plateau = Plateau()
     best = BestState(model, settings.training.patience, run, observe)

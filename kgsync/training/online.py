@@ -48,9 +48,7 @@ def refresh(
         What happened; the model is left in its best validated state.
     """
     settings = problem.settings.update
-    offline_rate = problem.settings.training.learning_rate or model.info.learning_rate
-    general_rate = settings.general_learning_rate or offline_rate / 5
-    change_rate = settings.change_learning_rate or general_rate / 2
+    rates = problem.settings.rates()
     random = problem.seeds.numpy("refreshing")
     trainer = trainer_for(model, problem, random, cost)
     corrected = CorrectedSampler(problem.train, len(problem.living.relations), random)
@@ -63,9 +61,9 @@ def refresh(
     change_specific = change_epoch_numbers(settings.change_epochs, settings.general_epochs)
     for epoch in range(1, total + 1):
         if epoch in change_specific:
-            trainer.change_epoch(added, deleted, corrected, change_rate * plateau.scale)
+            trainer.change_epoch(added, deleted, corrected, rates.change * plateau.scale)
         else:
-            run.final_loss = trainer.general_epoch(general_rate * plateau.scale)
+            run.final_loss = trainer.general_epoch(rates.general * plateau.scale)
             plateau.see(run.final_loss)
         run.epochs = epoch
         progress("updating", epoch, total)
