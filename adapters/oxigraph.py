@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +13,13 @@ import pyoxigraph as ox
 
 from kgsync import queries
 from kgsync.adapters.columns import TsvSink, push_rows
-from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
-from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
+from kgsync.adapters.oxigraph_compact import bytes_on_disk, compact, finish_interrupted
+from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError, TransientStoreError
+from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
+from kgsync.graph.table import Table
 from kgsync.queries import Pattern
 
-__all__ = ["OxigraphStore"]
+__all__ = ["OxigraphStore", "custom_functions"]
 
 _BULK_BYTES = 1 << 20
 
@@ -57,6 +59,7 @@ class OxigraphStore:
         if isinstance(target, ox.Store):
             return cls(target, "the given Oxigraph store", owned=False, writable=_writable(target))
         path = Path(target)
+        finish_interrupted(path)
         # pyoxigraph would make a new, empty store of a mistyped path.
         if not create and not (path / "CURRENT").is_file():
             raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
@@ -103,6 +106,22 @@ class OxigraphStore:
         with self._errors() as store:
             return [tuple(_term(value) for value in row) for row in _solutions(store, query)]
 
+    def query(self, text: str, functions: Mapping[str, Function]) -> Table:
+        """The whole answer to a SELECT or an ASK."""
+        with self._errors() as store:
+            found: Any = None
+            try:
+                found = store.query(text, custom_functions=custom_functions(functions))
+                if isinstance(found, ox.QueryBoolean):
+                    return Table(("answer",), [(_full_term(ox.Literal(bool(found))),)])
+                if not isinstance(found, ox.QuerySolutions):
+                    raise ConfigError("only SELECT and ASK are answered here, as tables")
+                columns = tuple(variable.value for variable in found.variables)
+                return Table(columns, [tuple(_full_term(value) for value in row) for row in found])
+            finally:
+                # A traceback that somebody keeps, as notebooks do, would keep the store locked.
+                del store, found
+
     def count(self, source: TripleSource) -> int:
         """Number of triples of a source."""
         return self._count(source.pattern(union=False))
@@ -137,6 +156,17 @@ class OxigraphStore:
         with self._errors() as store:
             store.update(text)
             store.flush()
+
+    def compact(self) -> tuple[int, int]:
+        """Write the directory anew; the store is closed by it."""
+        if not self._owned:
+            raise ConfigError(f"{self.label} is no directory of its own that could be compacted")
+        path = Path(self.label)
+        before = bytes_on_disk(path)
+        with self._errors():
+            self.close()
+            compact(path)
+        return before, bytes_on_disk(path)
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -174,10 +204,25 @@ class OxigraphStore:
             raise PermanentStoreError(f"the store at {self.label} has been closed")
         try:
             yield self._store
-        except StoreError:
+        except KgsyncError:
             raise
         except (OSError, RuntimeError, SyntaxError, ValueError) as error:
             raise PermanentStoreError(f"{self.label}: {error}") from error
+
+
+def custom_functions(
+    functions: Mapping[str, Function],
+) -> dict[ox.NamedNode, Callable[..., Any]]:
+    """Functions over our terms as pyoxigraph takes them."""
+
+    def over_theirs(function: Function) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            result = function(*map(_full_term, arguments))
+            return None if result is None else _their_term(result)
+
+        return call
+
+    return {ox.NamedNode(iri): over_theirs(function) for iri, function in functions.items()}
 
 
 def _writable(store: ox.Store) -> bool:
@@ -207,3 +252,18 @@ def _term(value: Any) -> Term | None:
         case ox.Literal():
             return Term("literal", value.value)
     return Term("literal", str(value))
+
+
+def _full_term(value: Any) -> Term | None:
+    """A term with the datatype and language of a literal."""
+    if not isinstance(value, ox.Literal):
+        return _term(value)
+    return Term("literal", value.value, value.datatype.value, value.language)
+
+
+def _their_term(term: Term) -> Any:
+    if term.kind != "literal":
+        return ox.NamedNode(term.value) if term.kind == "iri" else ox.BlankNode(term.value)
+    if term.language:
+        return ox.Literal(term.value, language=term.language)
+    return ox.Literal(term.value, datatype=ox.NamedNode(term.datatype) if term.datatype else None)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rdflib import BNode, ConjunctiveGraph, Dataset, Graph, URIRef
+from rdflib import XSD, BNode, ConjunctiveGraph, Dataset, Graph, Literal, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
+from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
 from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError
-from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleSource
+from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
+from kgsync.graph.table import Table
 
-__all__ = ["RdflibStore"]
+__all__ = ["RdflibStore", "registered"]
 
 
 class RdflibStore:
@@ -62,6 +65,18 @@ class RdflibStore:
         """Rows of a small SELECT."""
         with self._errors():
             return [tuple(_term(value) for value in row) for row in self._rows(query)]
+
+    def query(self, text: str, functions: Mapping[str, Function]) -> Table:
+        """The whole answer to a SELECT or an ASK."""
+        with self._errors(), registered(functions):
+            found = self._graph.query(text)
+            if found.type == "ASK":
+                return Table(("answer",), [(_full_term(Literal(bool(found.askAnswer))),)])
+            if found.type != "SELECT":
+                raise ConfigError("only SELECT and ASK are answered here, as tables")
+            rows: Any = found
+            columns = tuple(str(variable) for variable in found.vars or ())
+            return Table(columns, [tuple(_full_term(value) for value in row) for row in rows])
 
     def count(self, source: TripleSource) -> int:
         """Number of triples of a source."""
@@ -133,6 +148,30 @@ class RdflibStore:
             raise PermanentStoreError(f"{self.label}: {error}") from error
 
 
+@contextmanager
+def registered(functions: Mapping[str, Function]) -> Iterator[None]:
+    """Functions over our terms, known to rdflib for a while: its registry is the process's."""
+
+    def over_theirs(function: Function) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            result = function(*map(_full_term, arguments))
+            if result is None:
+                raise SPARQLError("unbound")
+            return _their_term(result)
+
+        return call
+
+    done: list[URIRef] = []
+    try:
+        for iri, function in functions.items():
+            register_custom_function(URIRef(iri), over_theirs(function))
+            done.append(URIRef(iri))
+        yield
+    finally:
+        for name in done:
+            unregister_custom_function(name)
+
+
 def _text(term: Any) -> str:
     if isinstance(term, URIRef):
         # Half a surrogate pair cannot be encoded; "?" would make it valid, a space keeps it out.
@@ -159,3 +198,18 @@ def _term(value: Any) -> Term | None:
         case BNode():
             return Term("blank", str(value))
     return Term("literal", str(value))
+
+
+def _full_term(value: Any) -> Term | None:
+    """A term with the datatype and language of a literal."""
+    if not isinstance(value, Literal):
+        return _term(value)
+    datatype = value.datatype or (None if value.language else XSD.string)
+    return Term("literal", str(value), str(datatype) if datatype else None, value.language)
+
+
+def _their_term(term: Term) -> Any:
+    if term.kind != "literal":
+        return URIRef(term.value) if term.kind == "iri" else BNode(term.value)
+    datatype = URIRef(term.datatype) if term.datatype and not term.language else None
+    return Literal(term.value, datatype=datatype, lang=term.language, normalize=False)

@@ -13,23 +13,32 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
 from kgsync.adapters.ntriples import NTriplesSink
 from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
+from kgsync.adapters.sparql_json import check_limit, rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql_parts import Part, only_count, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
 from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.port import Receive, StoreCapabilities, Term, TripleBatch, TripleSource
+from kgsync.graph.port import (
+    Function,
+    Receive,
+    StoreCapabilities,
+    Term,
+    TripleBatch,
+    TripleSource,
+)
+from kgsync.graph.table import Table
 from kgsync.queries import Pattern, is_iri
+from kgsync.queries.calls import functions_called
 
 __all__ = ["SparqlStore"]
 
@@ -125,7 +134,17 @@ class SparqlStore:
 
     def select(self, query: str) -> list[tuple[Term | None, ...]]:
         """Rows of a small SELECT."""
-        return self._transport.query(query, _JSON, _rows)
+        return self._transport.query(query, _JSON, rows_of_json)
+
+    def query(self, text: str, functions: Mapping[str, Function]) -> Table:
+        """The whole answer to a SELECT or an ASK, which the endpoint runs without functions."""
+        called = functions_called(text) & functions.keys()
+        if called:
+            raise ConfigError(
+                f"the query calls <{min(called)}>, which works on embedded stores only, and "
+                f"{self.label} is an endpoint; `kgsync neighbors` and `kgsync predict` work there"
+            )
+        return self._transport.query(text, _JSON, table_of_json)
 
     def count(self, source: TripleSource) -> int:
         """Number of triples of a source."""
@@ -363,7 +382,7 @@ def _push_terms(answer: Answer, receive: Receive) -> None:
 
 
 def _named_counts(answer: Answer) -> dict[str, int]:
-    _check_limit(answer)
+    check_limit(answer)
     try:
         head, *rows = csv.reader(io.StringIO(answer.text().decode()), strict=True)
         if any(len(row) != len(head) for row in rows):
@@ -371,29 +390,3 @@ def _named_counts(answer: Answer) -> dict[str, int]:
         return {"".join(name): int(count) for *name, count in rows}
     except (ValueError, csv.Error) as error:
         raise TransientStoreError(f"the answer is no table of counts: {error}") from error
-
-
-def _rows(answer: Answer) -> list[tuple[Term | None, ...]]:
-    """The rows of a SELECT in JSON, all of them."""
-    _check_limit(answer)
-    try:
-        document = json.loads(answer.text())
-        names = document["head"]["vars"]
-        bindings = document["results"]["bindings"]
-        rows = [tuple(_term(row.get(name)) for name in names) for row in bindings]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TransientStoreError(f"the answer is no SPARQL result: {error!r}") from error
-    return rows
-
-
-def _check_limit(answer: Answer) -> None:
-    limit = answer.headers.get("X-SPARQL-MaxRows")
-    if limit:
-        raise HalfwayError(f"the answer was cut off after {limit} rows")
-
-
-def _term(value: dict[str, str] | None) -> Term | None:
-    if value is None:
-        return None
-    kinds: dict[str, Literal["iri", "blank"]] = {"uri": "iri", "bnode": "blank"}
-    return Term(kinds.get(value["type"], "literal"), value["value"])

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgsync.config import Settings, load_settings
+    from kgsync.embeddings import Embeddings, load
     from kgsync.errors import KgsyncError
     from kgsync.graph.change import ChangeSet
     from kgsync.graph.endpoint import Endpoint
     from kgsync.graph.stores import open_store
+    from kgsync.graph.table import Table
+    from kgsync.querying import rdflib_functions, sparql_functions
     from kgsync.report import Plan, Status, StepReport
     from kgsync.sync import KGSync
 
@@ -18,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ChangeSet",
+    "Embeddings",
     "Endpoint",
     "KGSync",
     "KgsyncError",
@@ -25,12 +29,17 @@ __all__ = [
     "Settings",
     "Status",
     "StepReport",
+    "Table",
+    "load",
     "load_settings",
     "open_store",
+    "rdflib_functions",
+    "sparql_functions",
 ]
 
 _HOMES = {
     "ChangeSet": "kgsync.graph.change",
+    "Embeddings": "kgsync.embeddings",
     "Endpoint": "kgsync.graph.endpoint",
     "KGSync": "kgsync.sync",
     "KgsyncError": "kgsync.errors",
@@ -38,8 +47,12 @@ _HOMES = {
     "Settings": "kgsync.config",
     "Status": "kgsync.report",
     "StepReport": "kgsync.report",
+    "Table": "kgsync.graph.table",
+    "load": "kgsync.embeddings",
     "load_settings": "kgsync.config",
     "open_store": "kgsync.graph.stores",
+    "rdflib_functions": "kgsync.querying",
+    "sparql_functions": "kgsync.querying",
 }
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kgsync import __version__
 from kgsync.committed import CommittedVersion, GraphData
 from kgsync.config import Settings
+from kgsync.errors import StateCorruptedError
 from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermIndex
+from kgsync.publish.delta import Rows, delta_table
 from kgsync.publish.manifest import Manifest
 from kgsync.publish.sidecar import Sidecar
 from kgsync.reading import Reading
@@ -84,19 +87,38 @@ def prepare(
         report=report.to_json(),
         files={},
         settings=settings.hyper_parameters(),
+        software=__version__,
     )
     last_seen = _last_seen(number, living, terms, current)
     graph = GraphData(terms, reading.fetched.edges, living, last_seen)
+    tables = {name: table.numpy() for name, table in trained.model.tables.items()}
     sidecar = Sidecar(
-        {name: table.numpy() for name, table in trained.model.tables.items()},
+        tables,
         {
             "entity": terms.entities.names(living.entities),
             "relation": terms.relations.names(living.relations),
         },
         has_training_edge,
-        {"kgsync": "1", "version": str(number), "graph_version": reading.version.name},
+        delta_table(terms, _rows(current), Rows(living, tables)),
+        {
+            "version": number,
+            "previous": manifest.previous,
+            "graph_version": reading.version.name,
+            "created": manifest.created,
+            "model": manifest.model,
+        },
     )
     return Draft(report, manifest, graph, sidecar)
+
+
+def _rows(current: CommittedVersion | None) -> Rows | None:
+    """What the next version is compared with; no tables if they are damaged."""
+    if current is None:
+        return None
+    try:
+        return Rows(current.graph.living, current.tables)
+    except StateCorruptedError:  # a rebuild goes on without the old vectors
+        return Rows(current.graph.living, {})
 
 
 def _last_seen(

@@ -12,6 +12,7 @@ KgsyncError                     one root; the message says what happened, to wha
 │   ├── StateCorruptedError     a file is missing or does not match its checksum
 │   ├── SettingsChangedError    a setting that fixes the vectors' meaning has changed
 │   └── StateWriteError         the disk refused (full, read-only, ...)
+├── QueryError                  a query calls a function with what it cannot use
 ├── UnknownTermError            an IRI without an embedding (also a KeyError)
 ├── UndefinedMetricError        a measure that has no value on this data
 └── TrainingError               training produced numbers that are not numbers
@@ -85,6 +86,10 @@ class SettingsChangedError(StateError):
 
 class StateWriteError(StateError):
     """The disk refused a write."""
+
+
+class QueryError(KgsyncError):
+    """A query calls a function with what it cannot use."""
 
 
 class UnknownTermError(KgsyncError, KeyError):

@@ -1,4 +1,4 @@
-"""Where metadata goes: the source store, another one, or a store inside the state."""
+"""Where metadata and literals go: the source store, another one, or a store inside the state."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
+from kgsync import queries
 from kgsync.config import PublishSettings
-from kgsync.errors import TransientStoreError
-from kgsync.graph.port import GraphStore
+from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
+from kgsync.graph.endpoint import Endpoint
+from kgsync.graph.port import CompactStore, GraphStore
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
+from kgsync.literal_copies import LiteralCopies
 from kgsync.publish.metadata import MetadataGraph
 from kgsync.queries import check_iri
 from kgsync.state import State, VersionFolder
 
 __all__ = ["PublishTarget"]
 
+T = TypeVar("T")
+
 _PATIENCE_SECONDS = 60.0
 
 
 class PublishTarget:
-    """Publishes one sync's metadata, opening the store only while it writes."""
+    """Publishes one sync's metadata and vectors, opening the store only while it writes."""
 
     def __init__(self, settings: PublishSettings, source: StoreTarget, state: State) -> None:
         """Name the places.
@@ -40,7 +46,31 @@ class PublishTarget:
         self._target = settings.endpoint.applied(elsewhere)
         self._state = state
         name = settings.graph or f"urn:kgsync:{slug(state.path.name) or 'graph'}"
-        self._graph = MetadataGraph(check_iri(name), state.uuid)
+        self._graph = MetadataGraph(check_iri(name), state.uuid, settings.base_url)
+        self._literals = LiteralCopies(settings, self._graph, state)
+
+    @property
+    def graph(self) -> str:
+        """The metadata graph."""
+        return self._graph.graph
+
+    @contextmanager
+    def reading(self) -> Iterator[GraphStore]:
+        """The store that is published into, held open for queries.
+
+        Raises:
+            StoreError: It cannot be opened, or is not there yet.
+        """
+        if self._target is not None:
+            with opened(self._target) as store:
+                yield store
+            return
+        with opened(self._source, workspace=self._state.workspace) as store:
+            if store.capabilities.writable and store.capabilities.named_graphs:
+                yield store
+                return
+        with opened(self._state.path / "metadata.oxigraph") as store:
+            yield store
 
     def check(self, source: GraphStore, current: VersionFolder | None) -> None:
         """See before any work that publishing can succeed, and catch up on what it missed.
@@ -57,34 +87,65 @@ class PublishTarget:
             return
         with self._store(source) as store:
             head = self._graph.head(store)
-            if current is not None and head != current.manifest.version:
-                for folder in [current] if head is not None else self._state.versions():
-                    self._graph.stage(store, folder.manifest, folder.path)
-                self._graph.flip(store, current.manifest.version)
+            if self._literals.wanted:
+                store.update(queries.load("_nothing").bind())  # fails now, not after training
+            if current is None:
+                return
+            number = current.manifest.version
+            if head != number:
+                for folder in [] if head is not None else self._state.versions():
+                    self._describe(store, folder)
+                self._stage(store, current)
+            elif self._literals.is_missing(store, current):
+                self._literals.write(store, current)
+                self._literals.link(store, current)
+            else:
+                return
+            self._flip(store, number, ())
 
-    def stage(self, folder: VersionFolder) -> None:
-        """Describe a version that is about to be committed."""
-        self._write(lambda store: self._graph.stage(store, folder.manifest, folder.path))
+    def stage(self, folder: VersionFolder) -> dict[str, float] | None:
+        """Describe a version that is about to be committed, and copy its vectors if they are to be.
+
+        Returns:
+            How many literals were written; see `StepReport.literals`.
+        """
+        return self._write(lambda store: self._stage(store, folder))
+
+    def _stage(self, store: GraphStore, folder: VersionFolder) -> dict[str, float] | None:
+        counts = self._literals.write(store, folder)
+        self._describe(store, folder)
+        self._literals.link(store, folder)
+        return counts
+
+    def _describe(self, store: GraphStore, folder: VersionFolder) -> None:
+        endpoint = self._source.url if isinstance(self._source, Endpoint) else None
+        self._graph.stage(store, folder.manifest, folder.path, endpoint=endpoint)
 
     def flip(self, version: int, without_files: Iterable[int]) -> None:
         """Show a committed version as the current one, and others as having no files."""
+        self._write(lambda store: self._flip(store, version, without_files))
 
-        def write(store: GraphStore) -> None:
-            self._graph.flip(store, version)
-            self._graph.forget_files(store, without_files)
+    def _flip(self, store: GraphStore, version: int, without_files: Iterable[int]) -> None:
+        self._graph.flip(store, version)
+        self._graph.forget_files(store, without_files)
+        self._literals.drop_old(store, version)
 
-        self._write(write)
+    def compact(self) -> tuple[int, int]:
+        """Give back the disk space of what was deleted from the store; see `CompactStore`."""
+        with self._store(None) as store:
+            if not isinstance(store, CompactStore):
+                raise ConfigError(f"{store.label} is no embedded store: it compacts itself, or not")
+            return store.compact()
 
-    def _write(self, write: Callable[[GraphStore], None]) -> None:
+    def _write(self, write: Callable[[GraphStore], T]) -> T | None:
         """Write once the store can be had; training is not thrown away for a busy store."""
         if not self._enabled:
-            return
+            return None
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
                 with self._store(None) as store:
-                    write(store)
-                return
+                    return write(store)
             except TransientStoreError:
                 if time.monotonic() > give_up:
                     raise
@@ -104,6 +165,12 @@ class PublishTarget:
                 yield store
         elif source.capabilities.writable and source.capabilities.named_graphs:
             yield source
+        elif self._literals.wanted:
+            raise PermanentStoreError(
+                f"vectors are to be written as literals, but {source.label} cannot be written; "
+                "set source.endpoint.update_url, or publish.target to another store, or "
+                'publish.literals = "none"'
+            )
         else:
             with opened(self._state.path / "metadata.oxigraph", create=True) as store:
                 yield store

@@ -8,6 +8,7 @@
     waiting.json          changes that were seen and are too small to be taken yet
     run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given
+    current.json          the same for readers without kgsync, with what they need to know
     000042/manifest.json  what the version is, with a checksum of every file in it
     000042/graph/         term ids, edges, living elements
     000042/embeddings/    the sidecar files

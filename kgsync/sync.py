@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from kgsync.committed import CommittedVersion, write_version
 from kgsync.config import Settings, load_settings
 from kgsync.draft import Trained, prepare
+from kgsync.entry import show_current
 from kgsync.errors import (
     ConfigError,
     KgsyncError,
@@ -46,6 +47,7 @@ from kgsync.state import State
 from kgsync.training.threads import use_threads
 
 if TYPE_CHECKING:
+    from kgsync.graph.table import Table
     from kgsync.schedule import Schedule
     from kgsync.training.problem import Problem
     from kgsync.vectors import Neighbor, Prediction, Vector, VectorView
@@ -158,6 +160,7 @@ class KGSync:
         with self.state.lock():
             current = self._current()
             self._check_settings(current)
+            show_current(self.state)
             with phases("fetch"), self._opened() as store:
                 self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
@@ -268,6 +271,19 @@ class KGSync:
             with phases("publish"):
                 self._publish_head(publish, version)
 
+    def compact(self) -> tuple[int, int]:
+        """Give back the disk space of deleted literals, where an embedded store is published into.
+
+        Returns:
+            Bytes on disk before and after.
+
+        Raises:
+            ConfigError: It is no embedded store on disk.
+            StoreError: It is in use, or the disk is full; nothing was changed.
+        """
+        with self.state.lock():
+            return self._publish().compact()
+
     def run(self, every: str | None = None, cron: str | None = None) -> None:
         """Catch up again and again, until `stop` is called or Ctrl-C is pressed.
 
@@ -328,15 +344,32 @@ class KGSync:
         """
         return self.at().relation_embedding(iri)
 
+    def query(self, query: str | Path, /, *, at: int | None = None, **parameters: object) -> Table:
+        """Run a query where the metadata is published; `kgsync query` lists those there are.
+
+        Args:
+            query: The name of one, a SPARQL text, or the path of a file.
+            at: The version behind `kge:vector` and `kge:score`; the current one by default.
+            parameters: Values for its placeholders; `from_` stands for `from`.
+
+        Raises:
+            ConfigError: A parameter is wrong, or the store cannot run this query.
+            QueryError: A function could not use what it was given.
+            StateError: There is no such version.
+            StoreError: The query is wrong, or the store failed.
+        """
+        from kgsync.querying import find_query, run_query
+
+        given = {name.removesuffix("_"): value for name, value in parameters.items()}
+        return run_query(self, self._publish, find_query(query), given, at)
+
     @overload
     def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
 
     @overload
     def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
 
-    def neighbors(
-        self, iri: str | list[str], k: int = 10
-    ) -> list[Neighbor] | list[list[Neighbor]]:
+    def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
         """The k entities nearest to one by cosine, nearest first; for several, a list each."""
         return self.at().neighbors(iri, k)
 
@@ -477,7 +510,7 @@ class KGSync:
             folder = self.state.seal(path, replace(draft.manifest, report=report.to_json()))
         publish = self._publish()
         with phases("stage"):
-            publish.stage(folder)
+            report = replace(report, literals=publish.stage(folder))
         with phases("commit"):
             self.state.commit(number)
         warnings: tuple[str, ...] = ()
@@ -491,6 +524,7 @@ class KGSync:
 
     def _publish_head(self, publish: PublishTarget, number: int) -> None:
         """Show the version as current; then, and only then, drop the files of old ones."""
+        show_current(self.state)
         superfluous = self.state.superfluous(self.settings.state.keep)
         publish.flip(number, superfluous)
         self.state.drop_files(superfluous)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,15 +83,25 @@ class VectorView:
         vector: Vector = self._version.tables[kind][self._row(iri, kind)].copy()
         return vector
 
+    def iris(self, kind: Kind = "entity") -> Any:
+        """The IRIs of the rows of a table, in their order, as an Arrow string array."""
+        graph = self._version.graph
+        if kind == "entity":
+            return graph.terms.entities.names(graph.living.entities)
+        return graph.terms.relations.names(graph.living.relations)
+
+    def table(self, kind: Kind = "entity") -> Vector:
+        """All vectors of a kind; not to be written into."""
+        table: Vector = self._version.tables[kind]
+        return table
+
     @overload
     def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
 
     @overload
     def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
 
-    def neighbors(
-        self, iri: str | list[str], k: int = 10
-    ) -> list[Neighbor] | list[list[Neighbor]]:
+    def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
         """The k entities whose vectors point most nearly the same way, nearest first.
 
         Args:

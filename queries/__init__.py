@@ -1,48 +1,47 @@
 """The one place where SPARQL text is found, bound and escaped.
 
 Every query is a `.rq` file beside this module. A leading underscore marks an internal one. The
-comment head declares each placeholder with its type:
+comment head declares each placeholder with its type, a default where there is one, and what it is:
 
-    # $graph: iri       the named graph to read
+    # $graph: iri                 the named graph to read
+    # $k: integer = 10            how many
+    # $version: literal = ?current    filled in by a sync; a variable without one
 
-and `bind` accepts exactly the declared names. Values are validated and escaped by type, so that
-no IRI or string can change the query around it.
+Values are validated and escaped by type, so that no IRI or string can change the query around it.
+The types are iri, literal, integer, decimal, age ("7d": the time that long ago), the lists iris and
+literals, and, for internal queries, ntriples and pattern.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from kgsync.errors import ConfigError
+from kgsync.queries.parameters import OPEN, Parameter, declared
+from kgsync.queries.rendering import Pattern, Value, check_iri, is_iri, render
 
-__all__ = ["Pattern", "Query", "available", "check_iri", "is_iri", "load", "parse", "scope_pattern"]
+__all__ = [
+    "Parameter",
+    "Pattern",
+    "Query",
+    "Value",
+    "available",
+    "check_iri",
+    "is_iri",
+    "load",
+    "parse",
+    "scope_pattern",
+]
 
-_DECLARATION = re.compile(r"^#\s*\$(\w+):\s*(\w+)", re.MULTILINE)
-# What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
-_ILLEGAL_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
-_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SPACE = r"(?:\s|#[^\n]*(?:\n|\Z))*"
 _PROLOGUE = re.compile(
     rf"{_SPACE}(?:(?:BASE\s+<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>){_SPACE})*", re.IGNORECASE
 )
 _HEAD = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?(?:\n|\Z))+")
-_ESCAPED_U = re.compile(r"\\\\([uU])")
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """A bound group graph pattern, only ever made by this module, with the prologue it needs."""
-
-    text: str
-    prologue: str = ""
-
-
-Value = str | int | Pattern | Iterable[str]
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,23 @@ class Query:
 
     name: str
     text: str
-    placeholders: Mapping[str, str]
+    parameters: Mapping[str, Parameter]
 
     @property
     def summary(self) -> str:
         """The first comment line of the file."""
-        first = self.text.lstrip().splitlines()[0]
-        return first.lstrip("# ").rstrip()
+        first = (self.text.lstrip().splitlines() or [""])[0]
+        return first.lstrip("# ").rstrip() if first.startswith("#") else ""
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """Names and types."""
+        return {name: parameter.kind for name, parameter in self.parameters.items()}
 
     def bind(self, **values: Value) -> str:
         """Return the query with every declared placeholder replaced.
+
+        One that a sync would fill in stays a variable if no value is given.
 
         Raises:
             ConfigError: A name is missing or undeclared, or a value does not fit its type.
@@ -68,19 +74,54 @@ class Query:
         bound = self.pattern(**values)
         return "\n".join(text for text in (bound.prologue, bound.text) if text)
 
+    def bind_given(self, given: Mapping[str, object], known: Mapping[str, str]) -> str:
+        """Return the query with values as people write them.
+
+        Args:
+            given: Name -> text, number or list of texts; `*` leaves open what a sync fills in.
+            known: What the sync knows, for placeholders with such a default.
+
+        Raises:
+            ConfigError: A name is missing or undeclared, or a value does not fit its type.
+        """
+        strange = given.keys() - self.parameters.keys()
+        if strange:
+            raise self._names_error(given)
+        values = {}
+        for name, parameter in self.parameters.items():
+            value = given.get(name)
+            if value is None:
+                value = known.get(parameter.known_as or "")
+            if value is None or (value == OPEN and parameter.known_as):
+                continue
+            try:
+                values[name] = parameter.read(value)
+            except ConfigError as error:
+                raise ConfigError(f"query {self.name}: {error}") from None
+        return self.bind(**values)
+
     def pattern(self, **values: Value) -> Pattern:
         """Bind this file as a group graph pattern for a `pattern` placeholder of another query."""
-        if set(values) != set(self.placeholders):
-            wanted = ", ".join(sorted(self.placeholders)) or "none"
-            given = ", ".join(sorted(values)) or "none"
-            raise ConfigError(f"query {self.name} takes the parameters {wanted}; given: {given}")
-        rendered = {n: _render(self.name, n, self.placeholders[n], v) for n, v in values.items()}
+        missing = [p for p in self.parameters.values() if p.name not in values]
+        if values.keys() - self.parameters.keys() or not all(p.optional for p in missing):
+            raise self._names_error(values)
+        for parameter in missing:
+            if parameter.known_as is None:
+                assert parameter.default is not None
+                values[parameter.name] = parameter.read(parameter.default)
+        kinds = self.placeholders
+        rendered = {n: render(self.name, n, kinds[n], v) for n, v in values.items()}
         body = _without_head(self.text).strip()
         if rendered:
             names = re.compile(r"\$(" + "|".join(map(re.escape, rendered)) + r")\b")
             body = names.sub(lambda match: rendered[match.group(1)], body)
         prologues = [v.prologue for v in values.values() if isinstance(v, Pattern)]
         return Pattern(body, "\n".join(dict.fromkeys(p for p in prologues if p)))
+
+    def _names_error(self, given: Mapping[str, object]) -> ConfigError:
+        wanted = ", ".join(sorted(self.parameters)) or "none"
+        names = ", ".join(sorted(given)) or "none"
+        return ConfigError(f"query {self.name} takes the parameters {wanted}; given: {names}")
 
 
 @cache
@@ -99,8 +140,12 @@ def available() -> list[str]:
 
 
 def parse(name: str, text: str) -> Query:
-    """Make a query of a text in the same grammar, for instance a user's own file."""
-    return Query(name, text, dict(_DECLARATION.findall(text)))
+    """Make a query of a text in the same grammar, for instance a user's own file.
+
+    Raises:
+        ConfigError: A placeholder is declared with a type that there is not.
+    """
+    return Query(name, text, declared(name, text))
 
 
 def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
@@ -133,66 +178,6 @@ def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
     return Pattern(text, body[: prologue.end()].strip())
 
 
-def is_iri(value: str) -> bool:
-    """Whether a text can stand between `<` and `>` unchanged."""
-    return not _ILLEGAL_IN_IRI.search(value) and bool(_HAS_SCHEME.match(value))
-
-
-def check_iri(value: str) -> str:
-    """Return the IRI if it can stand between `<` and `>` unchanged.
-
-    Raises:
-        ConfigError: It is relative or has a character that IRIs exclude.
-    """
-    if not is_iri(value):
-        raise ConfigError(f"not an absolute IRI: {value!r}")
-    return value
-
-
-def _bracketed(iri: str) -> str:
-    return f"<{check_iri(iri)}>"
-
-
-def _quoted(value: str) -> str:
-    return f'"{_ESCAPED_U.sub(_spell_u, value.translate(_ESCAPES))}"'
-
-
-def _checked_triples(query: str, text: str) -> str:
-    """N-Triples, parsed and written anew, so that nothing else can be between them."""
-    import pyoxigraph as ox
-
-    form = ox.RdfFormat.N_TRIPLES
-    try:
-        triples = ox.parse(text.encode(), format=form)
-        written = ox.serialize((quad.triple for quad in triples), format=form)
-    except SyntaxError as error:
-        raise ConfigError(f"query {query} is given what are no triples: {error}") from None
-    assert written is not None
-    return written.decode()
-
-
-def _spell_u(match: re.Match[str]) -> str:
-    return f"\\\\\\U{ord(match.group(1)):08X}"
-
-
 def _without_head(text: str) -> str:
     """The text after its leading comment lines."""
     return _HEAD.sub("", text)
-
-
-def _render(query: str, name: str, kind: str, value: Value) -> str:
-    match kind, value:
-        case "iri", str():
-            return _bracketed(value)
-        case "integer", int() if not isinstance(value, bool):
-            return str(value)
-        case "literal", str():
-            return _quoted(value)
-        case "ntriples", str():
-            return _checked_triples(query, value)
-        case "pattern", Pattern():
-            return value.text
-        case (("iris" | "literals"), Iterable()) if not isinstance(value, str | Pattern):
-            write, between = (_bracketed, " ") if kind == "iris" else (_quoted, ", ")
-            return between.join(write(str(item)) for item in value)
-    raise ConfigError(f"query {query}: ${name} must be of type {kind}, not {value!r}")

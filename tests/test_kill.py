@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync import KGSync
-from tests.worlds import GRAPHS, answers, disk_store, iri, quick_settings
+from tests.worlds import GRAPHS, current_versions, disk_store, iri, quick_settings
 
 PHASES = [
     "fetch",
@@ -65,7 +65,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
 
 
 def head_in_store(path: Path) -> list[str]:
-    return [row["version"].value for row in answers(ox.Store(str(path)), "current_version")]
+    return current_versions(ox.Store(str(path)))
 
 
 @pytest.mark.parametrize("phase", PHASES)

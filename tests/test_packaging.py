@@ -40,7 +40,7 @@ def tracked() -> set[str]:
         for path in (ROOT / folder).rglob("*"):
             inside = path.relative_to(ROOT / folder)
             through_link = folder == "kgsync" and inside.parts[0] in ("adapters", "queries")
-            if path.suffix in (".py", ".rq", ".typed") and not through_link:
+            if path.suffix in (".py", ".rq", ".ttl", ".typed") and not through_link:
                 names.add(f"{home}/{inside.as_posix()}")
     return names
 

@@ -29,7 +29,16 @@ from kgsync.errors import (
 from kgsync.graph.stores import store_label, store_name
 from kgsync.publish.sidecar import load_vectors
 from kgsync.state import State
-from tests.worlds import GRAPHS, answers, disk_store, fill, iri, quads, quick_settings
+from tests.worlds import (
+    GRAPHS,
+    answers,
+    current_versions,
+    disk_store,
+    fill,
+    iri,
+    quads,
+    quick_settings,
+)
 
 
 def sync_of(store: object, state: Path, **publish: object) -> KGSync:
@@ -129,15 +138,15 @@ def test_a_publish_target_of_its_own(tmp_path: Path) -> None:
     path = disk_store(tmp_path / "kg", ["1"])
     sync = sync_of(path, tmp_path / "state", target=str(tmp_path / "metadata"))
     sync.step()
-    assert len(answers(ox.Store(str(tmp_path / "metadata")), "current_version")) == 1
-    assert answers(ox.Store(str(path)), "current_version") == []
+    assert len(current_versions(ox.Store(str(tmp_path / "metadata")))) == 1
+    assert current_versions(ox.Store(str(path))) == []
 
 
 def test_a_publish_target_that_is_the_source(tmp_path: Path) -> None:
     path = disk_store(tmp_path / "kg", ["1"])
     sync = sync_of(path, tmp_path / "state", target=str(tmp_path / "." / "kg"))
     sync.step()
-    assert len(answers(ox.Store(str(path)), "current_version")) == 1
+    assert len(current_versions(ox.Store(str(path)))) == 1
 
 
 def test_a_target_in_the_way_is_refused_before_training(tmp_path: Path) -> None:
@@ -195,7 +204,7 @@ def test_a_store_that_cannot_be_written_is_read_and_described_in_the_state(
     sync = sync_of(path, tmp_path / "state")
     assert [report.version for report in sync.catch_up()] == [1, 2]
     own = ox.Store(str(tmp_path / "state" / "metadata.oxigraph"))
-    assert len(answers(own, "current_version")) == 1
+    assert len(current_versions(own)) == 1
 
 
 @pytest.mark.parametrize(
@@ -290,7 +299,7 @@ def test_two_stores_never_share_a_state(tmp_path: Path) -> None:
     other = sync_of(tmp_path / "b" / "graph.oxigraph", tmp_path / "state")
     with pytest.raises(StateError, match=r"belongs to the store .*a/graph\.oxigraph"):
         other.step()
-    assert answers(ox.Store(str(tmp_path / "b" / "graph.oxigraph")), "current_version") == []
+    assert current_versions(ox.Store(str(tmp_path / "b" / "graph.oxigraph"))) == []
 
 
 def test_a_project_may_be_moved_as_a_whole(tmp_path: Path) -> None:

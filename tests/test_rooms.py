@@ -26,7 +26,7 @@ ALLOWED = {
     "graph": {"graph"},
     "models": {"config", "models"},
     "publish": {"graph", "publish"},
-    "queries": set(),
+    "queries": {"durations"},
     "snapshots": {"graph", "snapshots"},
     "training": {"config", "evaluation", "graph", "models", "seeds", "training"},
 }

@@ -31,7 +31,18 @@ from kgsync.errors import (
     UnknownTermError,
     VersionError,
 )
-from tests.worlds import EX, GRAPHS, answers, disk_store, fill, iri, quads, quick_settings, versions
+from tests.worlds import (
+    EX,
+    GRAPHS,
+    answers,
+    current_versions,
+    disk_store,
+    fill,
+    iri,
+    quads,
+    quick_settings,
+    versions,
+)
 
 
 def allow_all(sync: KGSync) -> KGSync:
@@ -222,13 +233,13 @@ def test_published_metadata_is_never_read_back_through_a_union(tmp_path: Path) -
 
 def test_metadata_describes_every_version_and_its_head(sync: KGSync, store: ox.Store) -> None:
     reports = sync.catch_up()
-    current = answers(store, "current_version")
-    assert [row["version"].value for row in current] == ["4"]
+    assert current_versions(store) == ["4"]
     history = answers(store, "version_history")
     assert [row["version"].value for row in history] == ["1", "2", "3", "4"]
     for row, report in zip(history, reports, strict=True):
         assert row["source"].value == report.graph_version
         assert int(row["entities"].value) == report.entities
+    for row, report in zip(answers(store, "quality_history"), reports, strict=True):
         assert report.quality is not None
         assert float(row["mrr"].value) == pytest.approx(report.quality["mrr"])
 
@@ -371,7 +382,7 @@ def test_a_store_that_lost_the_metadata_gets_it_back_without_training(tmp_path: 
     del store
     report = sync.step()
     assert not report.changed
-    assert len(answers(ox.Store(str(path)), "current_version")) == 1
+    assert len(current_versions(ox.Store(str(path)))) == 1
 
 
 def test_same_seed_same_vectors_other_seed_others(store: ox.Store, tmp_path: Path) -> None:

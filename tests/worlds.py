@@ -79,6 +79,14 @@ def answers(store: ox.Store, query: str) -> list[Any]:
     return list(rows)
 
 
+def current_versions(store: ox.Store) -> list[str]:
+    """The versions that the store calls current, one for each sync that publishes there."""
+    rows = answers(store, "current_version")
+    return [
+        version for _, version in sorted({(r["dataset"].value, r["version"].value) for r in rows})
+    ]
+
+
 def quick_settings(model: str = "transe", seed: int = 0) -> Settings:
     """Settings under which a step takes a moment, on one thread."""
     return Settings(

@@ -43,6 +43,10 @@ Count = Annotated[int, typer.Option("-k", min=1, help="How many to show.")]
 LargeRemoval = Annotated[
     bool, typer.Option("--allow-large-removal", help="Go on even if much of the graph vanishes.")
 ]
+At = Annotated[
+    int | None,
+    typer.Option("--at", metavar="VERSION", help="An older version whose files are kept."),
+]
 _CONFIG = Path("kgsync.toml")
 
 
@@ -218,6 +222,34 @@ def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
 
 
 @app.command()
+def rollback(
+    version: Annotated[int, typer.Argument(help="Number of a version whose files are kept.")],
+    config: Config = _CONFIG,
+    json: Json = False,
+) -> None:
+    """Make an older version current again, in the state and in the store.
+
+    The next step goes on from there, and takes the graph versions after it again.
+    """
+    output.json = json
+    with _sync(config) as sync:
+        sync.rollback(version)
+        found = sync.status()
+    output.data(found.to_json())
+    output.text(f"version {found.version} of {found.graph_version} is current again")
+
+
+@app.command()
+def compact(config: Config = _CONFIG, json: Json = False) -> None:
+    """Give back the disk space of deleted literals in an embedded store, by writing it anew."""
+    output.json = json
+    with _sync(config) as sync:
+        before, after = sync.compact()
+    output.data({"bytes_before": before, "bytes_after": after})
+    output.text(f"{before / 2**20:,.1f} MB before, {after / 2**20:,.1f} MB after")
+
+
+@app.command()
 def backtest(
     config: Config = _CONFIG,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("backtest"),
@@ -265,13 +297,14 @@ def status(config: Config = _CONFIG, json: Json = False) -> None:
 def neighbors(
     iri: Annotated[str, typer.Argument(help="IRI of an entity.")],
     k: Count = 10,
+    at: At = None,
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
     """Show the entities whose vectors are nearest to one's."""
     output.json = json
     with _sync(config) as sync:
-        found = sync.neighbors(iri, k)
+        found = sync.at(at).neighbors(iri, k)
     output.data([asdict(neighbor) for neighbor in found])
     output.table(["entity", "cosine"], [(n.iri, f"{n.similarity:.3f}") for n in found])
 
@@ -283,16 +316,69 @@ def predict(
     tail: Annotated[str | None, typer.Option(help="IRI of the tail, to predict heads.")] = None,
     k: Count = 10,
     new_only: Annotated[bool, typer.Option(help="Leave out what the graph has already.")] = False,
+    at: At = None,
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
     """Show the most plausible entities for the missing side of a triple."""
     output.json = json
     with _sync(config) as sync:
-        found = sync.predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
+        view = sync.at(at)
+        found = view.predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
     output.data([asdict(prediction) for prediction in found])
     rows = [(p.iri, f"{p.score:.3f}", "in the graph" if p.known else "new") for p in found]
     output.table(["entity", "score", ""], rows)
+
+
+@app.command()
+def export(
+    file: Annotated[
+        Path, typer.Argument(help="Its end tells the format: .vec, .txt, .npz, .usearch, .parquet.")
+    ],
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Or word2vec, npz, usearch or parquet.")
+    ] = None,
+    kind: Annotated[str, typer.Option(help="Vectors of which kind: entity or relation.")] = (
+        "entity"
+    ),
+    at: At = None,
+    force: Annotated[bool, typer.Option(help="Overwrite an existing file.")] = False,
+    config: Config = _CONFIG,
+    json: Json = False,
+) -> None:
+    """Write the vectors in a format of other tools: word2vec text, npz, Parquet, an index."""
+    output.json = json
+    from kgsync.cli.export import export_vectors
+
+    with _sync(config) as sync:
+        export_vectors(sync, file, format_, kind, at, force=force)
+
+
+@app.command()
+def query(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of a query, or SPARQL; all names are listed if empty."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Instead: a file with a query of your own.")
+    ] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="name=value, for each parameter.")
+    ] = None,
+    at: At = None,
+    form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    config: Config = _CONFIG,
+    json: Json = False,
+) -> None:
+    """Run a query about the embeddings where they are published, or list those there are."""
+    output.json = json or form == "json"
+    from kgsync.cli.query import list_queries, read_parameters, show_query
+
+    if name is None and file is None:
+        list_queries()
+    else:
+        show_query(config, name, file, read_parameters(param or []), form, at)
 
 
 @app.command()

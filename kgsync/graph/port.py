@@ -7,21 +7,27 @@ else for a literal. Small results cross it as rows of `Term`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from kgsync import queries
 from kgsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kgsync.graph.table import Table
 
 __all__ = [
     "OUTPUT_GRAPH",
     "BucketReader",
     "ChangeReader",
+    "CompactStore",
     "DatedReader",
+    "Function",
     "GraphReader",
     "GraphStore",
     "GraphWriter",
+    "QueryReader",
     "Receive",
     "ReceiveChange",
     "StoreCapabilities",
@@ -38,10 +44,19 @@ OUTPUT_GRAPH = "https://w3id.org/kgsync/ns#OutputGraph"
 
 
 class Term(NamedTuple):
-    """One RDF term of a small result."""
+    """One RDF term of a small result.
+
+    Datatype and language are those of a literal where the method says that it gives them.
+    """
 
     kind: Literal["iri", "literal", "blank"]
     value: str
+    datatype: str | None = None
+    language: str | None = None
+
+
+Function: TypeAlias = Callable[..., Term | None]
+"""A SPARQL function over terms with their datatypes; None is unbound."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +195,40 @@ class ChangeReader(GraphReader, Protocol):
 
         Raises:
             PermanentStoreError: There is a gap in the changes; the message names it.
+        """
+
+
+@runtime_checkable
+class QueryReader(Protocol):
+    """Answering what users ask, with functions of ours where the store is in this process."""
+
+    def query(self, text: str, functions: Mapping[str, Function]) -> Table:
+        """The whole answer to a SELECT or an ASK, its terms with datatypes and languages.
+
+        Args:
+            text: The query; ASK is answered by one row, `answer`.
+            functions: What it may call, by IRI.
+
+        Raises:
+            ConfigError: The store cannot call a function that the query uses, or the query is
+                neither a SELECT nor an ASK.
+            StoreError: The query is wrong, or the store failed.
+        """
+
+
+@runtime_checkable
+class CompactStore(Protocol):
+    """A store whose disk space can be given back."""
+
+    def compact(self) -> tuple[int, int]:
+        """Give back what deleted triples still take, and close the store.
+
+        Returns:
+            Bytes on disk before and after.
+
+        Raises:
+            ConfigError: It is not on a disk of ours.
+            StoreError: It failed; nothing was changed.
         """
 
 

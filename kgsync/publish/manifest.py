@@ -25,3 +25,5 @@ class Manifest:
     """Path inside the folder -> sha256, bytes."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Everything that was set, by section; what names a place or a person is left out."""
+    software: str = ""
+    """Version of kgsync that made it; empty if that was not recorded."""

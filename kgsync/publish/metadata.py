@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from rdflib import DCTERMS, PROV, RDF, XSD, Graph, Literal, Namespace, URIRef
 
 from kgsync import queries
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.port import OUTPUT_GRAPH, GraphStore
+from kgsync.graph.port import GraphStore
+from kgsync.publish.description import (
+    dataset_iri,
+    describe,
+    run_iri,
+    source_iri,
+    version_iri,
+)
 from kgsync.publish.manifest import Manifest
-from kgsync.publish.sidecar import FILES
 
-__all__ = ["KGE", "MetadataGraph"]
+__all__ = ["LiteralCopy", "MetadataGraph"]
 
-# rdflib's own DCAT is closed at version 2 and lacks the versioning terms.
-DCAT = Namespace("http://www.w3.org/ns/dcat#")
-KGE = Namespace("https://w3id.org/kgsync/ns#")
-SPDX = Namespace("http://spdx.org/rdf/terms#")
 
-_METRICS = {
-    "mrr": KGE.meanReciprocalRank,
-    "mr": KGE.meanRank,
-    "hits@1": KGE.hitsAt1,
-    "hits@3": KGE.hitsAt3,
-    "hits@10": KGE.hitsAt10,
-    "hits@100": KGE.hitsAt100,
-}
+@dataclass(frozen=True)
+class LiteralCopy:
+    """The vectors of a version as literals in a named graph of the same store."""
+
+    graph: str
+    datatype: str
+    """IRI of the literals' datatype."""
+    rows: int
+    """How many literals there are."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,21 @@ class MetadataGraph:
     graph: str
     owner: str
     """UUID of the state that writes here."""
+    base_url: str | None = None
+    """Where the state directory is served; the files have file: addresses without it."""
 
     @property
     def dataset(self) -> str:
         """The data set whose versions these are."""
-        return f"{self.graph}#embeddings"
+        return dataset_iri(self.graph)
 
     def version_iri(self, version: int) -> str:
         """One embedding version."""
-        return f"{self.graph}#v{version}"
+        return version_iri(self.graph, version)
 
     def run_iri(self, version: int) -> str:
         """The run that made an embedding version."""
-        return f"{self.graph}#run{version}"
+        return run_iri(self.graph, version)
 
     def head(self, store: GraphStore) -> int | None:
         """The version the store calls current, or None if it has none of ours.
@@ -81,16 +83,42 @@ class MetadataGraph:
         current = rows[0][1]
         return None if current is None else int(current.value)
 
-    def stage(self, store: GraphStore, manifest: Manifest, folder: Path) -> None:
-        """Describe a version whose files are in a folder; it is not current yet."""
+    def stage(
+        self,
+        store: GraphStore,
+        manifest: Manifest,
+        folder: Path,
+        *,
+        endpoint: str | None = None,
+    ) -> None:
+        """Describe a version, in place of what was said about it before; it is not current yet.
+
+        Args:
+            store: Where the graph is.
+            manifest: What is recorded of the version.
+            folder: Its folder in the state, with its files.
+            endpoint: Address of the endpoint that the graph was read from, if it was one.
+
+        Raises:
+            PermanentStoreError: The graph belongs to someone else.
+        """
         self.head(store)
-        version, run = (iri(manifest.version) for iri in (self.version_iri, self.run_iri))
-        forget = queries.load("_forget_version")
-        store.update(forget.bind(graph=self.graph, version=version, run=run))
-        store.insert(
-            self.graph,
-            self._describe(manifest, folder).serialize(format="nt", encoding="utf-8").decode(),
+        forget = queries.load("_forget_version").bind(
+            graph=self.graph,
+            version=self.version_iri(manifest.version),
+            run=self.run_iri(manifest.version),
+            source=source_iri(self.graph, manifest),
         )
+        store.update(forget)
+        triples = describe(
+            self.graph,
+            self.owner,
+            manifest,
+            folder,
+            base_url=self.base_url,
+            endpoint=endpoint,
+        )
+        store.insert(self.graph, triples.serialize(format="nt", encoding="utf-8").decode())
 
     def flip(self, store: GraphStore, version: int) -> None:
         """Make a staged version the current one."""
@@ -106,87 +134,25 @@ class MetadataGraph:
         if iris:
             store.update(queries.load("_forget_files").bind(graph=self.graph, versions=iris))
 
-    def _describe(self, manifest: Manifest, folder: Path) -> Graph:
-        graph = Graph()
-        dataset = URIRef(self.dataset)
-        version = URIRef(self.version_iri(manifest.version))
-        graph.add((URIRef(self.graph), RDF.type, URIRef(OUTPUT_GRAPH)))
-        graph.add((URIRef(self.graph), KGE.owner, Literal(self.owner)))
-        graph.add((dataset, RDF.type, DCAT.Dataset))
-        graph.add((dataset, DCAT.hasVersion, version))
-        graph.add((version, RDF.type, DCAT.Dataset))
-        graph.add((version, RDF.type, PROV.Entity))
-        graph.add((version, DCAT.isVersionOf, dataset))
-        graph.add((version, DCAT.version, Literal(str(manifest.version))))
-        graph.add((version, DCTERMS.issued, Literal(manifest.created, datatype=XSD.dateTime)))
-        graph.add((version, KGE.model, Literal(manifest.model["name"])))
-        graph.add((version, KGE.dimension, Literal(manifest.model["dimension"])))
-        if manifest.previous is not None:
-            previous = URIRef(self.version_iri(manifest.previous))
-            graph.add((version, DCAT.previousVersion, previous))
-            graph.add((version, PROV.wasRevisionOf, previous))
-        _add_source(graph, version, manifest)
-        _add_report(graph, version, manifest.report)
-        self._add_run(graph, version, manifest)
-        for name, media_type in FILES.items():
-            recorded, path = manifest.files[f"embeddings/{name}"], folder / "embeddings" / name
-            if path.exists():  # else retention has removed it
-                _add_file(graph, version, path, recorded, media_type)
-        return graph
+    def literals(self, store: GraphStore) -> set[str]:
+        """The graph of literals that readers of the current version are sent to."""
+        rows = store.select(queries.load("_current_literals").bind(graph=self.graph))
+        return {row[0].value for row in rows if row[0] is not None}
 
-    def _add_run(self, graph: Graph, version: URIRef, manifest: Manifest) -> None:
-        run = URIRef(self.run_iri(manifest.version))
-        graph.add((version, PROV.wasGeneratedBy, run))
-        graph.add((run, RDF.type, PROV.Activity))
-        graph.add((run, PROV.endedAtTime, Literal(manifest.created, datatype=XSD.dateTime)))
-        graph.add((run, KGE.action, Literal(manifest.report["action"])))
-        graph.add((run, KGE.epochs, Literal(manifest.report["epochs"])))
-        for name, count in manifest.report["cost"].items():
-            graph.add((run, KGE[_camel(name)], Literal(count)))
+    def link_literals(self, store: GraphStore, version: int, copy: LiteralCopy) -> None:
+        """Send readers of a version that is described already to its literals, in one move."""
+        iri = self.version_iri(version)
+        update = queries.load("_link_literals").bind(
+            graph=self.graph,
+            version=iri,
+            copy=f"{iri}-literals",
+            literals=copy.graph,
+            datatype=copy.datatype,
+            rows=copy.rows,
+        )
+        store.update(update)
 
-
-def _add_source(graph: Graph, version: URIRef, manifest: Manifest) -> None:
-    """What the version was made from: a graph IRI, or a moment of a live graph."""
-    name, source_graph = manifest.graph_version["name"], manifest.graph_version["graph"]
-    if name == source_graph:
-        source = URIRef(name)
-    else:
-        source = URIRef(f"{version}-source")
-        graph.add((source, PROV.generatedAtTime, Literal(name, datatype=XSD.dateTime)))
-        if source_graph is not None:
-            graph.add((source, PROV.specializationOf, URIRef(source_graph)))
-    graph.add((version, PROV.wasDerivedFrom, source))
-    graph.add((version, KGE.sourceTriples, Literal(manifest.triples)))
-
-
-def _add_report(graph: Graph, version: URIRef, report: dict[str, Any]) -> None:
-    graph.add((version, KGE.entities, Literal(report["entities"])))
-    graph.add((version, KGE.relations, Literal(report["relations"])))
-    graph.add((version, KGE.edges, Literal(sum(report["triples"].values()))))
-    for metric, property_ in _METRICS.items():
-        if report["quality"] is not None:
-            value = Literal(report["quality"][metric], datatype=XSD.double)
-            graph.add((version, property_, value))
-    for name, count in (report["change"] or {}).items():
-        total = sum(count) if isinstance(count, list | tuple) else count
-        graph.add((version, KGE[_camel(name)], Literal(total)))
-
-
-def _add_file(
-    graph: Graph, version: URIRef, path: Path, recorded: dict[str, Any], media_type: str
-) -> None:
-    stem = path.name.partition(".")[0]
-    file, checksum = URIRef(f"{version}-{stem}"), URIRef(f"{version}-{stem}-checksum")
-    graph.add((version, DCAT.distribution, file))
-    graph.add((file, RDF.type, DCAT.Distribution))
-    graph.add((file, DCAT.downloadURL, URIRef(path.resolve().as_uri())))
-    graph.add((file, DCAT.mediaType, Literal(media_type)))
-    graph.add((file, DCAT.byteSize, Literal(recorded["bytes"], datatype=XSD.nonNegativeInteger)))
-    graph.add((file, SPDX.checksum, checksum))
-    graph.add((checksum, SPDX.algorithm, SPDX.checksumAlgorithm_sha256))
-    graph.add((checksum, SPDX.checksumValue, Literal(recorded["sha256"], datatype=XSD.hexBinary)))
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    def forget_literals(self, store: GraphStore, literals: str) -> None:
+        """Send nobody to a graph of literals that is about to change or go."""
+        forget = queries.load("_forget_literals")
+        store.update(forget.bind(graph=self.graph, literals=literals))

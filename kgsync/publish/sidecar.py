@@ -3,10 +3,14 @@
 tensors.safetensors   every table of the model; row i belongs to the i-th IRI of its kind
 index.parquet         kind, row, iri, trained
 vectors.parquet       iri, kind, vector, trained
+delta.parquet         iri, kind, change, distance: what differs from the previous version
+sidecar.json          what the version is, with a checksum of every other file
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +24,28 @@ from numpy.typing import NDArray
 
 from kgsync.errors import ConfigError
 
-__all__ = ["FILES", "Sidecar", "load_vectors", "read_tables", "write_sidecar"]
+__all__ = [
+    "DESCRIPTION",
+    "FILES",
+    "FORMAT",
+    "Sidecar",
+    "load_vectors",
+    "read_tables",
+    "write_sidecar",
+]
 
+FORMAT = 1
+"""Of sidecar.json."""
 TENSORS, INDEX, VECTORS = "tensors.safetensors", "index.parquet", "vectors.parquet"
+DELTA, DESCRIPTION = "delta.parquet", "sidecar.json"
 FILES = {
     TENSORS: "application/octet-stream",
     INDEX: "application/vnd.apache.parquet",
     VECTORS: "application/vnd.apache.parquet",
+    DELTA: "application/vnd.apache.parquet",
+    DESCRIPTION: "application/json",
 }
-"""File name -> media type."""
+"""File name -> media type. Versions of older kgsyncs lack the last two."""
 
 Table = NDArray[np.float32]
 
@@ -42,13 +59,33 @@ class Sidecar:
     """"entity" and "relation" -> Arrow string array, in row order."""
     trained: dict[str, NDArray[np.bool_]]
     """Whether a row has had any training triple."""
-    about: dict[str, str]
-    """Free text for the tensor file's header."""
+    delta: Any
+    """What differs from the previous version, as an Arrow table; see `kgsync.publish.delta`."""
+    about: dict[str, Any]
+    """What the version is: `version`, `previous`, `graph_version`, `created`, `model`."""
 
 
 def write_sidecar(folder: Path, sidecar: Sidecar) -> None:
-    """Write the three files into an existing folder."""
-    safetensors.numpy.save_file(sidecar.tables, folder / TENSORS, metadata=sidecar.about)
+    """Write the files into an existing folder; the one that describes the others comes last."""
+    _write_data(folder, sidecar)
+    pq.write_table(sidecar.delta, folder / DELTA, compression="zstd")
+    description = {
+        "format": FORMAT,
+        **sidecar.about,
+        "dimension": int(sidecar.tables["entity"].shape[1]),
+        "files": {name: _recorded(folder / name) for name in FILES if name != DESCRIPTION},
+    }
+    text = json.dumps(description, indent=1, ensure_ascii=False)
+    (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
+
+
+def _write_data(folder: Path, sidecar: Sidecar) -> None:
+    header = {
+        "kgsync": str(FORMAT),
+        "version": str(sidecar.about["version"]),
+        "graph_version": str(sidecar.about["graph_version"]),
+    }
+    safetensors.numpy.save_file(sidecar.tables, folder / TENSORS, metadata=header)
     kinds = ("entity", "relation")
     iris = pa.concat_arrays([sidecar.iris[kind] for kind in kinds])
     sizes = [len(sidecar.iris[kind]) for kind in kinds]
@@ -136,3 +173,9 @@ def _checked(path: Path, kind: str, iris: list[str], vectors: Any) -> tuple[list
 def _lists(table: Table) -> Any:
     offsets = np.arange(0, table.size + 1, max(1, table.shape[1]), dtype=np.int64)
     return pa.LargeListArray.from_arrays(offsets, pa.array(table.reshape(-1)))
+
+
+def _recorded(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"sha256": digest, "bytes": path.stat().st_size}

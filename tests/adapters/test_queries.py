@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,8 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.graph.port import TripleSource
-from kgsync.queries import Pattern, Query, check_iri, load, parse, scope_pattern
+from kgsync.queries import Parameter, Pattern, Query, check_iri, load, parse, scope_pattern
+from kgsync.queries.calls import functions_called
 from tests.graph.graphs import EX, OLD, examples
 
 FILES = sorted(Path(queries.__path__[0]).glob("*.rq"))
@@ -34,6 +37,8 @@ SAMPLES: dict[str, queries.Value] = {
     "integer": 7,
     "literal": 'say "x"',
     "iris": [EX + "x", EX + "y"],
+    "decimal": 0.5,
+    "age": "7d",
     "literals": ["x", 'say "y"'],
     "ntriples": f'<{EX}x> <{EX}p> "y" .\n',
     "pattern": Pattern("?s ?p ?o"),
@@ -83,7 +88,7 @@ def test_every_file_parses_once_it_is_bound(file: Path) -> None:
         text = load("_triples").bind(mark="x", where=query.pattern(**values))
     else:
         text = query.bind(**values)
-    is_update = re.search(r"^\s*(INSERT|DELETE)\b", text, re.MULTILINE)
+    is_update = re.search(r"^\s*(INSERT|DELETE|CLEAR|DROP)\b", text, re.MULTILINE)
     assert (update_shape if is_update else query_shape)(text)
 
 
@@ -273,7 +278,7 @@ def bound(file: Path, values: dict[str, queries.Value]) -> str:
 
 
 def whole_shape(text: str) -> Any:
-    is_update = re.search(r"^\s*(INSERT|DELETE|CLEAR)\b", text, re.MULTILINE)
+    is_update = re.search(r"^\s*(INSERT|DELETE|CLEAR|DROP)\b", text, re.MULTILINE)
     return (update_shape if is_update else query_shape)(text)
 
 
@@ -380,3 +385,141 @@ def test_the_graph_of_a_scope_is_put_in_wherever_it_is_named() -> None:
 def test_a_string_inside_a_scope_is_left_alone(string: str) -> None:
     scope = f"SELECT ?s ?p ?o WHERE {{ ?s ?p ?o FILTER(STR(?o) !=\n{string}) }}"
     assert string in scope_pattern("mine", scope, None).text
+
+
+# -- parameters as people write them ---------------------------------------------------------------
+
+MINE = """# Mine.
+# $graph: iri = ?source       the graph
+# $k: integer = 10    how many
+# $name: literal = "two words"   what it is called
+# $least: decimal
+[$graph $k $name $least]
+"""
+
+
+def test_the_head_tells_types_defaults_and_descriptions() -> None:
+    query = parse("mine", MINE)
+    assert query.summary == "Mine."
+    assert list(query.parameters.values()) == [
+        Parameter("graph", "iri", "?source", "the graph"),
+        Parameter("k", "integer", "10", "how many"),
+        Parameter("name", "literal", "two words", "what it is called"),
+        Parameter("least", "decimal"),
+    ]
+    assert [p.name for p in query.parameters.values() if not p.optional] == ["least"]
+    assert query.parameters["graph"].known_as == "source"
+
+
+def test_defaults_stand_in_for_what_is_not_given() -> None:
+    query = parse("mine", MINE)
+    assert query.bind(least=1) == '[$graph 10 "two words" 1.0]'
+    assert query.bind(least=Decimal("0.50"), k=3, graph=EX) == f'[<{EX}> 3 "two words" 0.50]'
+    with pytest.raises(ConfigError, match="takes the parameters graph, k, least, name; given: k"):
+        query.bind(k=3)
+
+
+def test_what_a_sync_knows_is_filled_in_unless_told_otherwise() -> None:
+    query = parse("mine", MINE)
+    known = {"source": EX + "kg", "k": "7"}
+    assert query.bind_given({"least": "1"}, known) == f'[<{EX}kg> 10 "two words" 1.0]'
+    assert query.bind_given({"least": "1", "graph": "*"}, known).startswith("[$graph ")
+    assert query.bind_given({"least": "1", "graph": EX}, known).startswith(f"[<{EX}> ")
+    with pytest.raises(ConfigError, match=r"mine: \$k must be of type integer"):
+        query.bind_given({"least": "1", "k": "*"}, known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "rendered"),
+    [
+        ("iri", f" <{EX}a> ", f"<{EX}a>"),
+        ("iri", [EX + "a"], f"<{EX}a>"),
+        ("integer", " 12 ", "12"),
+        ("integer", ["-3"], "-3"),
+        ("integer", 4, "4"),
+        ("decimal", "0.05", "0.05"),
+        ("decimal", "-1", "-1.0"),
+        ("decimal", "1e-3", "0.001"),
+        ("decimal", 1e-7, "0.0000001"),
+        ("decimal", 2, "2.0"),
+        ("literal", "a=b", '"a=b"'),
+        ("literal", 3, '"3"'),
+        ("iris", [EX + "a", f"<{EX}b>"], f"<{EX}a> <{EX}b>"),
+        ("iris", EX + "a", f"<{EX}a>"),
+        ("literals", ["a", "b"], '"a", "b"'),
+        ("literals", "ab", '"ab"'),
+    ],
+)
+def test_a_text_is_read_by_its_type(kind: str, given: object, rendered: str) -> None:
+    assert one(kind, "[$x]").bind_given({"x": given}, {}) == f"[{rendered}]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("iri", "relative"),
+        ("iri", f"{EX}a> . ?a ?b ?c . <{EX}b"),
+        ("iri", f"<{EX}a> <{EX}b>"),
+        ("iri", ["a", "b"]),
+        ("iri", []),
+        ("iri", 7),
+        ("integer", "7 } DROP"),
+        ("integer", "٣"),
+        ("integer", "1.5"),
+        ("integer", "9" * 30),
+        ("integer", True),
+        ("integer", 1.5),
+        ("decimal", "1 || true"),
+        ("decimal", "1e999999"),
+        ("decimal", "1e-999999"),
+        ("decimal", "inf"),
+        ("decimal", float("nan")),
+        ("decimal", True),
+        ("age", "7"),
+        ("age", '7d" #'),
+        ("age", 7),
+        ("age", "99999d"),
+        ("literal", None),
+        ("pattern", "?a ?b ?c"),
+        ("ntriples", f"<{EX}a> <{EX}b> <{EX}c> ."),
+    ],
+)
+def test_a_text_that_does_not_fit_is_refused_with_the_name(kind: str, given: object) -> None:
+    expected = "takes the parameters x" if given is None else r"\$x"
+    with pytest.raises(ConfigError, match=f"mine.*{expected}"):
+        one(kind).bind_given({"x": given}, {})
+
+
+def test_an_age_is_the_moment_that_long_ago() -> None:
+    text = one("age", "SELECT ($x AS ?v) WHERE {}").bind(x="2h")
+    then = datetime.fromisoformat(in_oxigraph(text))
+    assert timedelta(hours=2) <= datetime.now(UTC) - then < timedelta(hours=2, minutes=1)
+    assert in_rdflib(text)
+
+
+def test_a_type_that_there_is_not_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"\$x has the unknown type colour; known: age, decimal"):
+        one("colour")
+
+
+@examples(200)
+@given(st.sampled_from(["integer", "decimal", "age"]), hostile)
+@example("integer", "1 } DROP")
+@example("decimal", "1.0\n")
+@example("age", "7d")
+def test_a_hostile_number_is_refused_or_stays_one_term(kind: str, value: str) -> None:
+    query = one(kind, "SELECT ?s WHERE { ?s ?p ?o FILTER(?o > $x) }")
+    sample = {"integer": 7, "decimal": 0.5, "age": "7d"}[kind]
+    try:
+        text = query.bind_given({"x": value}, {})
+    except ConfigError:
+        return
+    assert query_shape(text) == query_shape(query.bind_given({"x": sample}, {}))
+
+
+def test_functions_that_a_query_calls_are_found() -> None:
+    text = f"""PREFIX f: <{EX}f#>
+        SELECT ?s (f:a(?o) AS ?x) WHERE {{ ?s f:predicate ?o FILTER(?o < <{EX}f#b>(f:c(?o)))
+        FILTER NOT EXISTS {{ ?s ?p "f:text(?o)" }} }} ORDER BY f:d(?s)"""
+    assert functions_called(text) == {f"{EX}f#{name}" for name in "abcd"}
+    assert functions_called("nonsense") == set()

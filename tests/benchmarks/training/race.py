@@ -52,11 +52,11 @@ def table(work: Path, threads: int, their_epochs: int, tested: int) -> str:
     ours = alone(learn_for, threads, work=str(work), seconds=seconds, tested=tested)
     if ours is None:
         return f"{title}\n\nFailed.\n"
+    found = f"{ours['mrr']:.3f}", f"{ours['hits']:.3f}"
     rows = [
         ["", "epochs", "s", "filtered MRR", "Hits@10"],
         ["PyKEEN", f"{their_epochs}", f"{seconds:.1f}", "", ""],
-        ["kgsync, a step a pair", f"{ours['epochs']:.0f}", f"{ours['seconds']:.1f}"]
-        + [f"{ours['mrr']:.3f}", f"{ours['hits']:.3f}"],
+        ["kgsync, a step a pair", f"{ours['epochs']:.0f}", f"{ours['seconds']:.1f}", *found],
     ]
     size = f"{tested:,}" if tested else "all"
     return f"{title}\n\n{aligned(rows)}\n\nLearning rate {_RATE}, {size} test triples.\n"

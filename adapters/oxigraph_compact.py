@@ -1,0 +1,72 @@
+"""Give back the disk space of deleted literals: Oxigraph never does, only writing it all anew."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from kgsync.errors import PermanentStoreError, TransientStoreError
+
+__all__ = ["bytes_on_disk", "compact", "finish_interrupted"]
+
+
+def compact(path: Path) -> None:
+    """Replace the directory of a store that nobody has open by a fresh copy.
+
+    It is locked until its successor has its place, so that nobody writes in between.
+
+    Raises:
+        TransientStoreError: Someone has it open; nothing was changed.
+        PermanentStoreError: The copy is not the same; nothing was changed.
+        OSError: The disk is full, or a directory cannot be moved; nothing was changed.
+    """
+    fresh, before = _beside(path)
+    dump = path.with_name(path.name + ".compacting.nq")
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(before, ignore_errors=True)
+    with (path / "LOCK").open("r+b") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TransientStoreError(f"the Oxigraph store at {path} is in use") from None
+        try:
+            _copy(path, dump, fresh)
+            path.rename(before)
+            fresh.rename(path)
+        finally:
+            dump.unlink(missing_ok=True)
+            shutil.rmtree(fresh, ignore_errors=True)
+            finish_interrupted(path)
+    shutil.rmtree(before)
+
+
+def finish_interrupted(path: Path) -> None:
+    """Put a store back that a compaction, killed between two moves, has left beside its place."""
+    _, before = _beside(path)
+    if not path.exists() and (before / "CURRENT").is_file():
+        before.rename(path)
+
+
+def bytes_on_disk(path: Path) -> int:
+    """The size of all files of a store."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    return path.with_name(path.name + ".compacting"), path.with_name(path.name + ".before")
+
+
+def _copy(path: Path, dump: Path, fresh: Path) -> None:
+    # Open for reading only, it neither needs the lock nor writes or removes files as it closes.
+    store = ox.Store.read_only(str(path))
+    store.dump(str(dump), format=ox.RdfFormat.N_QUADS)
+    copy = ox.Store(str(fresh))
+    copy.bulk_load(path=str(dump), format=ox.RdfFormat.N_QUADS, lenient=True)
+    copy.flush()
+    if len(copy) != len(store):
+        raise PermanentStoreError(
+            f"a copy of {path} has {len(copy):,} quads, not {len(store):,}; nothing was changed"
+        )

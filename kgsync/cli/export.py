@@ -1,0 +1,41 @@
+"""`kgsync export`: vectors for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from kgsync.cli.output import output
+from kgsync.embeddings import Kind, load
+from kgsync.publish.export import format_of
+from kgsync.sync import KGSync
+
+__all__ = ["export_vectors"]
+
+
+def export_vectors(
+    sync: KGSync, file: Path, format_: str | None, kind: str, at: int | None, *, force: bool
+) -> None:
+    """Write a version's vectors into a file, and say so.
+
+    Raises:
+        ConfigError: The format or kind is unknown, or the file is there already.
+        StateError: There is no such version, or its files are gone or damaged.
+    """
+    chosen = format_of(file, format_)
+    embeddings = load(sync.state.version(sync.at(at).version).path)
+    files = embeddings.export(file, chosen, cast("Kind", kind), force=force)
+    rows, dimension = embeddings.table(cast("Kind", kind)).shape
+    output.data(
+        {
+            "version": embeddings.version,
+            "graph_version": embeddings.graph_version,
+            "format": chosen,
+            "kind": kind,
+            "rows": rows,
+            "dimension": dimension,
+            "files": [str(each) for each in files],
+        }
+    )
+    written = " and ".join(str(each) for each in files)
+    output.text(f"wrote {written}: {rows:,} vectors of version {embeddings.version}")

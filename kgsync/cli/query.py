@@ -1,0 +1,153 @@
+"""`kgsync query`: the library of queries, listed and run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from kgsync import queries
+from kgsync.cli.output import output
+from kgsync.errors import ConfigError
+from kgsync.graph.table import Table, python_value
+from kgsync.sync import KGSync
+
+if TYPE_CHECKING:
+    from kgsync.graph.port import Term
+    from kgsync.queries import Parameter
+
+__all__ = ["list_queries", "read_parameters", "show_query", "table_lines"]
+
+_FORMS = ("table", "csv", "json")
+_LONGEST = 80
+"""Characters of a literal in a table: a vector has thousands."""
+
+
+def list_queries() -> None:
+    """Print every query of the library with its parameters."""
+    library = [queries.load(name) for name in queries.available()]
+    output.data(
+        [
+            {
+                "name": query.name,
+                "summary": query.summary,
+                "parameters": [
+                    {"name": p.name, "type": p.kind, "default": p.default, "about": p.about}
+                    for p in query.parameters.values()
+                ],
+            }
+            for query in library
+        ]
+    )
+    for query in library:
+        output.heading(query.name)
+        output.text(f"  {query.summary}")
+        for parameter in query.parameters.values():
+            output.text(f"    {parameter.name:10}{_described(parameter)}")
+    output.text("\nRun one with: kgsync query NAME --param name=value")
+
+
+def show_query(
+    config: Path,
+    name: str | None,
+    file: Path | None,
+    given: dict[str, list[str]],
+    form: str,
+    at: int | None,
+) -> None:
+    """Run a query and print its answer.
+
+    Args:
+        config: The settings file.
+        name: A query of the library, or a SPARQL text.
+        file: Instead: a file with a query.
+        given: Values of its parameters.
+        form: How to print the answer.
+        at: The version that is meant.
+
+    Raises:
+        KgsyncError: Whatever went wrong.
+    """
+    if (name is None) == (file is None):
+        raise ConfigError("name one query of the library, or a file with --file")
+    if form not in _FORMS:
+        raise ConfigError(f"--format is one of {', '.join(_FORMS)}, not {form!r}")
+    if "at" in given:
+        raise ConfigError("which version is meant is said by --at, not by --param")
+    asked = file if file is not None else name or ""
+    table = KGSync.from_config(config).query(asked, at=at, **given)
+    if form == "csv" and not output.json:
+        typer.echo(_csv(table), nl=False)
+        return
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.values()]
+    output.data(rows)
+    if rows:
+        for line in table_lines(table):
+            output.text(line)
+    else:
+        output.text("no rows")
+
+
+def read_parameters(texts: list[str]) -> dict[str, list[str]]:
+    """Values by name, from texts like `k=10`; a name that comes again adds a value.
+
+    Raises:
+        ConfigError: A text is not written so.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"a parameter is written name=value, not {text!r}")
+        found.setdefault(name.strip().lstrip("$?"), []).append(value)
+    return found
+
+
+def _described(parameter: Parameter) -> str:
+    default = parameter.default
+    if default is None:
+        needed = "needed"
+    elif parameter.known_as is not None:
+        needed = "filled in"
+    else:
+        needed = f"default {default}"
+    return f"{parameter.kind}, {needed}: {parameter.about}"
+
+
+def _csv(table: Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([["" if t is None else t.value for t in row] for row in table.rows])
+    return text.getvalue()
+
+
+def table_lines(table: Table) -> list[str]:
+    """A line a row, however long: folded IRIs can be neither read nor copied."""
+    rows = [list(table.columns), *([_cell(term) for term in row] for row in table.rows)]
+    numeric = [
+        all(isinstance(value, int | float | None) for value in table.column(name))
+        for name in table.columns
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
+    return [
+        "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _cell(term: Term | None) -> str:
+    value = python_value(term)
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = str(value)
+    cut = term is not None and term.kind == "literal" and len(text) > _LONGEST
+    return text[:_LONGEST] + "…" if cut else text

@@ -1,0 +1,97 @@
+"""What differs between the vectors of two versions, for consumers that hold the older one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kgsync.graph.living import Living
+from kgsync.graph.terms import Ids, TermIndex, TermTable
+
+__all__ = ["Rows", "delta_table"]
+
+Table = NDArray[np.float32]
+
+_SCHEMA = pa.schema(
+    [
+        ("iri", pa.string()),
+        ("kind", pa.string()),
+        ("change", pa.string()),
+        ("distance", pa.float32()),
+    ]
+)
+_AT_A_TIME = 1 << 22
+"""Numbers that are compared at a time, which bounds the memory."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The vectors of one version by id."""
+
+    living: Living
+    tables: Mapping[str, Table]
+    """"entity" and "relation" -> a row for each living id; a kind may be missing."""
+
+
+def delta_table(terms: TermIndex, before: Rows | None, after: Rows) -> Any:
+    """What was added, moved and deleted, as an Arrow table; what stayed as it was is absent.
+
+    Args:
+        terms: Ids of the newer version; those of the older one are the same.
+        before: The older version; None if there is none, and everything is added.
+        after: The newer version.
+
+    Returns:
+        Columns `iri`, `kind`, `change` ("added", "moved" or "deleted") and `distance`, which is
+        the Euclidean distance between the two vectors of what moved, and null if they cannot be
+        compared.
+    """
+    parts = []
+    for kind, names, new in (
+        ("entity", terms.entities, after.living.entities),
+        ("relation", terms.relations, after.living.relations),
+    ):
+        if before is None:
+            parts.append(_part(kind, "added", names, new))
+            continue
+        old = before.living.entities if kind == "entity" else before.living.relations
+        stays, old_rows, new_rows = np.intersect1d(
+            old, new, assume_unique=True, return_indices=True
+        )
+        distance = _distances(before.tables.get(kind), after.tables[kind], old_rows, new_rows)
+        parts.append(_part(kind, "added", names, np.setdiff1d(new, stays, assume_unique=True)))
+        if distance is None:
+            parts.append(_part(kind, "moved", names, stays))
+        else:
+            moved = distance > 0
+            parts.append(_part(kind, "moved", names, stays[moved], distance[moved]))
+        parts.append(_part(kind, "deleted", names, np.setdiff1d(old, stays, assume_unique=True)))
+    return pa.concat_tables(parts)
+
+
+def _distances(
+    old: Table | None, new: Table, old_rows: NDArray[np.intp], new_rows: NDArray[np.intp]
+) -> Table | None:
+    """How far each row moved: 0 only where every number stayed; None if shapes differ."""
+    if old is None or old.shape[1] != new.shape[1]:
+        return None
+    distances = np.empty(len(old_rows), np.float32)
+    step = max(1, _AT_A_TIME // new.shape[1])
+    smallest = np.finfo(np.float32).smallest_subnormal
+    for start in range(0, len(old_rows), step):
+        part = slice(start, start + step)
+        way = new[new_rows[part]].astype(np.float64) - old[old_rows[part]]
+        length = np.sqrt(np.einsum("ij,ij->i", way, way))
+        distances[part] = np.where(length > 0, np.maximum(length, smallest), 0)
+    return distances
+
+
+def _part(kind: str, change: str, names: TermTable, ids: Ids, distance: Table | None = None) -> Any:
+    column = pa.nulls(len(ids), pa.float32()) if distance is None else pa.array(distance)
+    labels = (pa.repeat(text, len(ids)) for text in (kind, change))
+    return pa.table([names.names(ids), *labels, column], schema=_SCHEMA)

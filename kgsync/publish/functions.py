@@ -1,0 +1,206 @@
+"""SPARQL functions over vectors: similarity, distance, lookup by IRI, the model's score.
+
+A vector argument is a literal of one of our datatypes, or the IRI of an entity (or else of a
+relation), whose vector then comes straight from the sidecar. What has no vector is unbound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from math import sqrt
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgsync.errors import KgsyncError, QueryError
+from kgsync.graph.port import Function, Term
+from kgsync.publish.literals import DATATYPES, decode, encode
+
+__all__ = ["COSINE", "EUCLIDEAN", "FUNCTIONS", "SCORE", "VECTOR", "Embeddings", "Functions"]
+
+COSINE = "https://w3id.org/rdf-tensor/functions#cosineSimilarity"
+EUCLIDEAN = "https://w3id.org/rdf-tensor/functions#euclideanDistance"
+VECTOR = "https://w3id.org/kgsync/ns#vector"
+SCORE = "https://w3id.org/kgsync/ns#score"
+FUNCTIONS = (COSINE, EUCLIDEAN, VECTOR, SCORE)
+
+_DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+_VERSION = re.compile(r"(?:.*[#:/]v)?([0-9]{1,18})")
+_REMEMBERED = 256
+"""Vectors that need not be decoded again: one is usually compared with many."""
+_SHOWN = 60
+
+
+class Embeddings(Protocol):
+    """The vectors of one version, as `sync.at()` and `kgsync.load()` give them."""
+
+    def iris(self, kind: Any) -> Any:
+        """The IRIs of all "entity" or "relation" rows, as an Arrow string array."""
+
+    def table(self, kind: Any) -> NDArray[np.float32]:
+        """Their vectors, in the same order."""
+
+
+class _Known(NamedTuple):
+    vector: NDArray[np.float64]
+    length: float
+
+
+class _Rows:
+    """The rows of one version by IRI."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self._embeddings = embeddings
+
+    @cached_property
+    def entities(self) -> dict[str, NDArray[np.float32]]:
+        return self._by_iri("entity")
+
+    @cached_property
+    def relations(self) -> dict[str, NDArray[np.float32]]:
+        return self._by_iri("relation")
+
+    def find(self, iri: str) -> NDArray[np.float32] | None:
+        found = self.entities.get(iri)
+        if found is None:
+            found = self.relations.get(iri)
+        return None if found is None else found.reshape(-1)
+
+    def score(self, head: str, relation: str, tail: str) -> float | None:
+        ends = self.entities
+        if head not in ends or tail not in ends or relation not in self.relations:
+            return None
+        score: Callable[[str, str, str], float] | None = getattr(self._embeddings, "score", None)
+        if score is None:
+            raise QueryError("files alone have no model; use a KGSync, which has")
+        return score(head, relation, tail)
+
+    def _by_iri(self, kind: str) -> dict[str, NDArray[np.float32]]:
+        iris = self._embeddings.iris(kind).to_pylist()
+        return dict(zip(iris, self._embeddings.table(kind), strict=True))
+
+
+class Functions:
+    """The functions of one query, or of several that read the same version.
+
+    What goes wrong inside a function is unbound for a store. So the first error is remembered,
+    and `check` raises it.
+    """
+
+    def __init__(self, at: Callable[[int | None], Embeddings]) -> None:
+        """Name the vectors; nothing is read before a function needs it.
+
+        Args:
+            at: Gives the vectors of a version; of the one that is meant by default for None.
+        """
+        self._at = at
+        self._rows: dict[int | None, _Rows] = {}
+        self._error: QueryError | None = None
+        self._known = lru_cache(_REMEMBERED)(self._read)
+        self.by_iri: dict[str, Function] = {
+            COSINE: self._guarded(COSINE, self._cosine),
+            EUCLIDEAN: self._guarded(EUCLIDEAN, self._euclidean),
+            VECTOR: self._guarded(VECTOR, self._vector),
+            SCORE: self._guarded(SCORE, self._score),
+        }
+
+    def check(self) -> None:
+        """Raise the first error of a function since the last check.
+
+        Raises:
+            QueryError: A vector was malformed, two differed in length, or a version is not there.
+        """
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _guarded(self, name: str, function: Function) -> Function:
+        def call(*arguments: Term) -> Term | None:
+            if self._error is not None:
+                return None
+            try:
+                return function(*arguments)
+            except (KgsyncError, ValueError, TypeError, OSError) as error:
+                shown = ", ".join(map(_shown, arguments))
+                self._error = QueryError(f"<{name}>({shown}): {_reason(error)}")
+                return None
+
+        return call
+
+    def _cosine(self, one: Term, other: Term) -> Term | None:
+        pair = self._pair(one, other)
+        if pair is None:
+            return None
+        lengths = pair[0].length * pair[1].length
+        return _number(float(pair[0].vector @ pair[1].vector) / lengths if lengths else 0.0)
+
+    def _euclidean(self, one: Term, other: Term) -> Term | None:
+        pair = self._pair(one, other)
+        return pair and _number(float(np.linalg.norm(pair[0].vector - pair[1].vector)))
+
+    def _vector(self, iri: Term, version: Term | None = None) -> Term | None:
+        found = self._of(version).find(iri.value) if iri.kind == "iri" else None
+        if found is None:
+            return None
+        text = encode(found[np.newaxis], "list")[0].as_py()
+        return Term("literal", text, DATATYPES["list"])
+
+    def _score(self, head: Term, relation: Term, tail: Term) -> Term | None:
+        if {head.kind, relation.kind, tail.kind} != {"iri"}:
+            return None
+        score = self._of(None).score(head.value, relation.value, tail.value)
+        return None if score is None else _number(score)
+
+    def _pair(self, one: Term, other: Term) -> tuple[_Known, _Known] | None:
+        first, second = self._known(*one[:3]), self._known(*other[:3])
+        if first is None or second is None:
+            return None
+        if len(first.vector) != len(second.vector):
+            raise ValueError(
+                f"the vectors have {len(first.vector)} and {len(second.vector)} numbers"
+            )
+        return first, second
+
+    def _read(self, kind: str, value: str, datatype: str | None) -> _Known | None:
+        if kind == "literal":
+            vector = decode(value, datatype or "")
+        else:
+            found = self._of(None).find(value) if kind == "iri" else None
+            if found is None:
+                return None
+            vector = found
+        precise = vector.astype(np.float64)
+        return _Known(precise, sqrt(precise @ precise))
+
+    def _of(self, version: Term | None) -> _Rows:
+        number = None if version is None else _version_number(version)
+        if number not in self._rows:
+            self._rows[number] = _Rows(self._at(number))
+        return self._rows[number]
+
+
+def _number(value: float) -> Term:
+    return Term("literal", repr(value), _DOUBLE)
+
+
+def _version_number(version: Term) -> int:
+    match = _VERSION.fullmatch(version.value)
+    if match is None:
+        raise ValueError(f"{version.value!r} is neither the number nor the IRI of a version")
+    return int(match[1])
+
+
+def _shown(term: Term) -> str:
+    """A term as SPARQL writes it, cut where it is long."""
+    if term.kind == "iri":
+        return f"<{term.value}>"
+    text = term.value if len(term.value) <= _SHOWN else term.value[:_SHOWN] + "…"
+    return f'"{text}"^^<{term.datatype}>' if term.datatype else f'"{text}"'
+
+
+def _reason(error: Exception) -> str:
+    # Python names methods in its own words.
+    return "it takes another number of arguments" if isinstance(error, TypeError) else str(error)

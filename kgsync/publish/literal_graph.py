@@ -1,0 +1,138 @@
+"""One named graph of vector literals: written in parts that may be repeated, then verified.
+
+Nobody is sent to the graph before it is complete, so what readers see is never half written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kgsync import queries
+from kgsync.errors import PermanentStoreError
+from kgsync.graph.port import GraphStore
+from kgsync.publish.literal_content import KINDS, Changes, Content
+from kgsync.publish.literals import encode, ntriples
+
+__all__ = ["LiteralGraph"]
+
+_INSERTED, _NAMED = 5000, 1000
+"""Literals in one insertion, which the adapter may divide; elements named in one query."""
+_SAMPLED = 50
+
+
+@dataclass(frozen=True)
+class LiteralGraph:
+    """A graph of literals in a store."""
+
+    graph: str
+    owner: str
+    """UUID of the state that writes here."""
+    datatype: str
+    """Name in `DATATYPES`."""
+
+    def claim(self, store: GraphStore) -> None:
+        """Make sure that the graph is ours, and mark it before anything goes into it.
+
+        Raises:
+            PermanentStoreError: It holds what this state did not write.
+        """
+        owners = self._owners(store)
+        if owners == [self.owner]:
+            return
+        if owners or store.select(queries.load("_is_empty").bind(graph=self.graph)):
+            raise PermanentStoreError(
+                f"<{self.graph}> in {store.label} holds triples that this sync did not write; "
+                "nothing was changed: set publish.graph to another name"
+            )
+        store.update(queries.load("_mark_graph").bind(graph=self.graph, owner=self.owner))
+
+    def drop(self, store: GraphStore) -> None:
+        """Remove the graph, if it is ours."""
+        if self._owners(store) == [self.owner]:
+            store.update(queries.load("_drop_graph").bind(graph=self.graph))
+
+    def write(
+        self,
+        store: GraphStore,
+        new: Content,
+        changes: dict[str, Changes],
+        done: int,
+        note: Callable[[int], None],
+    ) -> None:
+        """Make the changes, part by part.
+
+        Args:
+            store: Where.
+            new: The content to reach.
+            changes: What to do.
+            done: How many parts were done before an interruption.
+            note: Told how many parts are done, after each.
+        """
+        for number, part in enumerate(self._parts(store, new, changes), start=1):
+            if number > done:
+                part()
+                note(number)
+
+    def _parts(
+        self, store: GraphStore, new: Content, changes: dict[str, Changes]
+    ) -> Iterator[Callable[[], None]]:
+        remove = queries.load("_remove_vectors")
+        for kind, change in changes.items():
+            for iris in (change.replaced, change.removed):
+                for start in range(0, len(iris), _NAMED):
+                    some = iris[start : start + _NAMED].to_pylist()
+                    text = remove.bind(graph=self.graph, property=KINDS[kind], elements=some)
+                    yield partial(store.update, text)
+        for kind, change in changes.items():
+            for start in range(0, len(change.written), _INSERTED):
+                yield partial(self._insert, store, new, kind, change.written[start:][:_INSERTED])
+
+    def _insert(self, store: GraphStore, new: Content, kind: str, rows: NDArray[np.int64]) -> None:
+        iris = new.iris[kind].take(pa.array(rows))
+        table = new.tables[kind][rows]
+        store.insert(self.graph, ntriples(iris, KINDS[kind], table, self.datatype))
+
+    def is_complete(self, store: GraphStore, rows: dict[str, int]) -> bool:
+        """Whether the graph holds so many literals of each kind, and is ours."""
+        return self._owners(store) == [self.owner] and self._counts(store) == rows
+
+    def problem(self, store: GraphStore, content: Content) -> str | None:
+        """What is wrong with the graph, by the number of literals and some of them bit by bit."""
+        counts = self._counts(store)
+        wanted = {kind: len(content.iris[kind]) for kind in KINDS}
+        if counts != wanted:
+            return (
+                f"<{self.graph}> in {store.label} holds {counts['entity']:,} and "
+                f"{counts['relation']:,} vectors of entities and relations, not "
+                f"{wanted['entity']:,} and {wanted['relation']:,}"
+            )
+        random = np.random.default_rng(0)
+        for kind, property_ in KINDS.items():
+            rows = np.sort(random.choice(wanted[kind], min(wanted[kind], _SAMPLED), replace=False))
+            iris = content.iris[kind].take(pa.array(rows)).to_pylist()
+            expected = encode(content.tables[kind][rows], self.datatype).to_pylist()
+            some = queries.load("_some_vectors")
+            query = some.bind(graph=self.graph, property=property_, elements=iris)
+            found = {a.value: b.value for a, b in store.select(query) if a and b}
+            different = [i for i, text in zip(iris, expected, strict=True) if found.get(i) != text]
+            if different:
+                return (
+                    f"the vector of <{different[0]}> in <{self.graph}> of {store.label} is not "
+                    f"what was written ({len(different)} of {len(iris)} that were looked at)"
+                )
+        return None
+
+    def _owners(self, store: GraphStore) -> list[str]:
+        rows = store.select(queries.load("_owner").bind(graph=self.graph))
+        return [row[0].value for row in rows if row[0] is not None]
+
+    def _counts(self, store: GraphStore) -> dict[str, int]:
+        rows = store.select(queries.load("_vector_counts").bind(graph=self.graph))
+        found = {a.value: int(b.value) for a, b in rows if a and b}
+        return {kind: found.get(property_, 0) for kind, property_ in KINDS.items()}

@@ -1,0 +1,113 @@
+"""Vectors as RDF literals: four datatypes, each an exact copy of the 32-bit floats."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kgsync.errors import StateError
+
+__all__ = ["DATATYPES", "decode", "encode", "ntriples"]
+
+DATATYPES = {
+    "list": "http://w3id.org/awslabs/neptune/SPARQL-CDTs/List",
+    "tensor": "https://w3id.org/rdf-tensor/datatypes#NumericDataTensor",
+    "json": "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON",
+    "base64": "http://www.w3.org/2001/XMLSchema#base64Binary",
+}
+"""Name in the settings -> IRI."""
+
+Table = NDArray[np.float32]
+_STORED = np.dtype("<f4")
+
+
+def encode(table: Table, datatype: str) -> Any:
+    """The lexical forms of the rows of a table, as an Arrow string array.
+
+    Args:
+        table: One vector a row; further dimensions are flattened in C order.
+        datatype: A name in `DATATYPES`.
+
+    Raises:
+        StateError: A vector holds NaN or an infinity.
+    """
+    flat = np.ascontiguousarray(table.reshape(len(table), -1), dtype=np.float32)
+    if not np.isfinite(flat).all():
+        raise StateError(
+            "a vector holds NaN or an infinity, which no literal can; the embedding is damaged: "
+            "run `kgsync rebuild`"
+        )
+    if datatype == "base64":
+        return pa.array(base64.b64encode(row.tobytes()).decode() for row in flat.astype(_STORED))
+    numbers = pc.cast(pa.array(flat.reshape(-1)), pa.string())
+    # Read as an integer, -0 would lose its sign.
+    numbers = pc.if_else(pc.equal(numbers, "-0"), "-0.0", numbers)
+    width = max(1, flat.shape[1])
+    ends = np.arange(0, flat.size + 1, width, dtype=np.int32)
+    joined = pc.binary_join(pa.ListArray.from_arrays(ends, numbers), ",")
+    if datatype == "tensor":
+        shape = json.dumps(list(table.shape[1:]), separators=(",", ":"))
+        before, after = f'{{"type":"float32","shape":{shape},"data":[', "]}"
+    else:
+        before, after = "[", "]"
+    return pc.binary_join_element_wise(before, joined, after, "")
+
+
+def decode(text: str, datatype: str) -> Table:
+    """The vector that a literal stands for; a tensor is flattened.
+
+    Args:
+        text: Its lexical form.
+        datatype: IRI of its datatype.
+
+    Raises:
+        ValueError: It is no vector of finite numbers, or the datatype is none of ours.
+    """
+    if datatype == DATATYPES["base64"]:
+        try:
+            data = base64.b64decode(text, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"not base64: {error}") from None
+        if len(data) % _STORED.itemsize:
+            raise ValueError(f"{len(data)} bytes are no whole number of 32-bit floats")
+        vector = np.frombuffer(data, _STORED).astype(np.float32)
+    elif datatype == DATATYPES["tensor"]:
+        value = json.loads(text)
+        vector = _numbers(value.get("data") if isinstance(value, dict) else None)
+    elif datatype in DATATYPES.values():
+        vector = _numbers(json.loads(text))
+    else:
+        raise ValueError(f"<{datatype}> is no datatype of vectors")
+    if not np.isfinite(vector).all():
+        raise ValueError("a number is not finite")
+    return vector
+
+
+def ntriples(subjects: Any, predicate: str, table: Table, datatype: str) -> str:
+    """One triple a row, as N-Triples.
+
+    Args:
+        subjects: Arrow string array of IRIs, in row order.
+        predicate: IRI of the property.
+        table: The vectors.
+        datatype: A name in `DATATYPES`.
+    """
+    texts = encode(table, datatype)
+    if datatype == "tensor":
+        texts = pc.replace_substring(texts, '"', '\\"')
+    end = f'"^^<{DATATYPES[datatype]}> .'
+    lines = pc.binary_join_element_wise("<", subjects, f'> <{predicate}> "', texts, end, "")
+    return "\n".join(lines.to_pylist()) + "\n" if len(lines) else ""
+
+
+def _numbers(values: Any) -> Table:
+    if not isinstance(values, list) or not all(type(v) in (int, float) for v in values):
+        raise ValueError("not a list of numbers")
+    return np.array(values, np.float32)

@@ -1,0 +1,175 @@
+"""Asking the store about its embeddings: queries by name or text, with functions over vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgsync import queries
+from kgsync.errors import ConfigError, StateError
+from kgsync.graph.port import QueryReader
+from kgsync.graph.table import Table
+from kgsync.publish.functions import Functions
+from kgsync.publishing import PublishTarget
+from kgsync.queries import Query
+
+if TYPE_CHECKING:
+    from kgsync.publish.functions import Embeddings
+    from kgsync.sync import KGSync
+
+__all__ = ["SparqlFunctions", "find_query", "rdflib_functions", "run_query", "sparql_functions"]
+
+_NAME = re.compile(r"[\w-]+")
+
+
+class SparqlFunctions(dict[Any, Callable[..., Any]]):
+    """What `pyoxigraph.Store.query` takes as `custom_functions`.
+
+    pyoxigraph takes an error inside a function for "unbound": call `check` once the answer has
+    been read to its end.
+    """
+
+    def __init__(self, functions: Functions) -> None:
+        """Translate the functions for pyoxigraph."""
+        from kgsync.adapters.oxigraph import custom_functions
+
+        super().__init__(custom_functions(functions.by_iri))
+        self._functions = functions
+
+    def check(self) -> None:
+        """Raise the first error of a function since the last check.
+
+        Raises:
+            QueryError: A vector was malformed, two differed in length, or a version is not there.
+        """
+        self._functions.check()
+
+
+def sparql_functions(
+    embeddings: KGSync | Embeddings, *, version: int | None = None
+) -> SparqlFunctions:
+    """The functions over vectors for a `pyoxigraph.Store` of one's own.
+
+    Args:
+        embeddings: A sync, or what `sync.at()` or `kgsync.load()` gives.
+        version: The version behind IRIs, `kge:vector` and `kge:score`; of a sync the one that is
+            current when a function is first called.
+
+    Returns:
+        A dictionary to be given as `custom_functions`.
+    """
+    return SparqlFunctions(_functions(embeddings, version))
+
+
+@contextmanager
+def rdflib_functions(
+    embeddings: KGSync | Embeddings, *, version: int | None = None
+) -> Iterator[None]:
+    """The functions over vectors, known to rdflib while the block runs.
+
+    rdflib computes rows when they are asked for: read an answer to its end inside the block.
+
+    Args:
+        embeddings: A sync, or what `sync.at()` or `kgsync.load()` gives.
+        version: As for `sparql_functions`.
+
+    Raises:
+        QueryError: At the end of the block, if a function could not use what it was given.
+    """
+    from kgsync.adapters.rdflib_dataset import registered
+
+    functions = _functions(embeddings, version)
+    with registered(functions.by_iri):
+        yield
+    functions.check()
+
+
+def find_query(query: str | Path) -> Query:
+    """A query of the library by its name, or the one that a text or a file is.
+
+    Raises:
+        ConfigError: There is no such query, or the file cannot be read.
+    """
+    if isinstance(query, Path):
+        try:
+            return queries.parse(query.name, query.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read the query {query}: {error}") from None
+    if not _NAME.fullmatch(query):
+        return queries.parse("of this text", query)
+    name = query.replace("-", "_")
+    if name not in queries.available():
+        known = ", ".join(queries.available())
+        raise ConfigError(f"there is no query named {query!r}; known: {known}")
+    return queries.load(name)
+
+
+def run_query(
+    sync: KGSync,
+    target: Callable[[], PublishTarget],
+    query: Query,
+    given: Mapping[str, object],
+    at: int | None = None,
+) -> Table:
+    """Run a query where the metadata of a sync is published.
+
+    Args:
+        sync: The sync.
+        target: Where it publishes.
+        query: The query.
+        given: Values of its parameters, as people write them.
+        at: The version behind `kge:vector` and `kge:score`, and what `?current` means.
+
+    Raises:
+        ConfigError: A parameter is wrong, or the store cannot run this query.
+        QueryError: A function could not use what it was given.
+        StateError: There is no such version.
+        StoreError: The query is wrong, or the store failed.
+    """
+    if not sync.state.exists:
+        raise StateError(f"there is no embedding in {sync.state.path} yet; run `kgsync step` first")
+    publish = target()
+    text = query.bind_given(given, _known(sync, publish, at))
+    functions = _functions(sync, at)
+    with publish.reading() as store:
+        if not isinstance(store, QueryReader):
+            raise ConfigError(f"{store.label} answers no queries: its adapter lacks `query`")
+        table = store.query(text, functions.by_iri)
+    functions.check()
+    return table
+
+
+def _known(sync: KGSync, publish: PublishTarget, at: int | None) -> dict[str, str]:
+    """What a query need not be told."""
+    if at is not None:
+        sync.at(at)  # a version whose files are gone is an error even if no function is called
+    folder = sync.state.current() if at is None else sync.state.version(at)
+    known = {"metadata": publish.graph}
+    if folder is not None:
+        manifest = folder.manifest
+        known["current"] = str(manifest.version)
+        if manifest.previous is not None:
+            known["previous"] = str(manifest.previous)
+        if manifest.graph_version["graph"] is not None:
+            known["source"] = str(manifest.graph_version["graph"])
+    return known
+
+
+def _functions(embeddings: Any, version: int | None) -> Functions:
+    at = getattr(embeddings, "at", None)
+    if at is not None:
+        return Functions(lambda asked: at(version if asked is None else asked))
+    only = embeddings.version
+    if version not in (None, only):
+        raise StateError(f"these are the vectors of version {only}, not of {version}")
+
+    def the_only(asked: int | None) -> Embeddings:
+        if asked not in (None, only):
+            raise StateError(f"these are the vectors of version {only}, not of {asked}")
+        given: Embeddings = embeddings
+        return given
+
+    return Functions(the_only)

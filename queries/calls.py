@@ -1,0 +1,26 @@
+"""Which functions a query calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["functions_called"]
+
+
+def functions_called(text: str) -> set[str]:
+    """IRIs of the functions in a query, prefixes resolved; none if it cannot be parsed."""
+    from rdflib.plugins.sparql.algebra import translateQuery, traverse
+    from rdflib.plugins.sparql.parser import parseQuery
+    from rdflib.plugins.sparql.parserutils import CompValue
+
+    found: set[str] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, CompValue) and node.name == "Function":
+            found.add(str(node.iri))
+
+    try:
+        traverse(translateQuery(parseQuery(text)).algebra, visitPre=visit)
+    except Exception:  # noqa: BLE001  rdflib's parser shares no root of errors
+        return set()
+    return found

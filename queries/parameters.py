@@ -1,0 +1,117 @@
+"""What a query takes: its declared placeholders, and values as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from kgsync.errors import ConfigError
+from kgsync.queries.rendering import KINDS, Value
+
+__all__ = ["OPEN", "Parameter", "declared"]
+
+OPEN = "*"
+"""Given as a value: leave the placeholder a variable."""
+
+_DECLARATION = re.compile(
+    r"^#[ \t]*\$(?P<name>\w+):[ \t]*(?P<kind>\w+)"
+    r"(?:[ \t]*=[ \t]*(?:\"(?P<quoted>[^\"\n]*)\"|(?P<plain>\S+)))?(?P<about>[^\n]*)$",
+    re.MULTILINE,
+)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared placeholder."""
+
+    name: str
+    kind: str
+    default: str | None = None
+    """What it is if nothing is given; `?name` is something that the sync knows."""
+    about: str = ""
+
+    @property
+    def optional(self) -> bool:
+        """Whether a query can be run without a value for it."""
+        return self.default is not None
+
+    @property
+    def known_as(self) -> str | None:
+        """The name of what the sync fills in; without a sync it stays a variable."""
+        default = self.default or ""
+        return default[1:] if default.startswith("?") else None
+
+    def read(self, given: object) -> Value:
+        """The value that a text, a number or a list of texts stands for.
+
+        Raises:
+            ConfigError: It does not fit the type.
+        """
+        several = self.kind in ("iris", "literals")
+        if isinstance(given, list | tuple) and not several:
+            if len(given) != 1:
+                raise ConfigError(f"${self.name} takes one value; given: {len(given)}")
+            given = given[0]
+        value: Value | None = None
+        match self.kind, given:
+            case "integer", str():
+                value = int(given) if _INTEGER.fullmatch(given.strip()) else None
+            case "decimal", str():
+                value = _decimal(given)
+            case "literal", int():
+                value = str(given)
+            case "iri", str():
+                value = _without_brackets(given)
+            case (("iris" | "literals"), Iterable()):
+                texts = [given] if isinstance(given, str) else [str(one) for one in given]
+                value = [_without_brackets(t) for t in texts] if self.kind == "iris" else texts
+            case (("integer" | "decimal"), int() | float() | Decimal()):
+                value = given
+            case (("age" | "literal"), str()):
+                value = given
+        if value is None or isinstance(given, bool):
+            raise self._error(given)
+        return value
+
+    def _error(self, given: object) -> ConfigError:
+        if self.kind in ("ntriples", "pattern"):
+            return ConfigError(
+                f"${self.name} is of type {self.kind}, which cannot be given as text"
+            )
+        like = {"integer": "10", "decimal": "0.05", "iri": "http://example.org/x", "age": "7d"}
+        hint = f", like {like[self.kind]}" if self.kind in like else ""
+        return ConfigError(f"${self.name} must be of type {self.kind}{hint}, not {given!r}")
+
+
+def declared(query: str, text: str) -> dict[str, Parameter]:
+    """The placeholders that a text declares, by name.
+
+    Raises:
+        ConfigError: One has a type that there is not.
+    """
+    found = {}
+    for match in _DECLARATION.finditer(text):
+        name, kind = match["name"], match["kind"]
+        if kind not in KINDS:
+            raise ConfigError(
+                f"query {query}: ${name} has the unknown type {kind}; known: {', '.join(KINDS)}"
+            )
+        default = match["quoted"] if match["quoted"] is not None else match["plain"]
+        found[name] = Parameter(name, kind, default, match["about"].strip())
+    return found
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        return Decimal(text.strip())
+    except InvalidOperation:
+        return None
+
+
+def _without_brackets(iri: str) -> str:
+    """An IRI as it is, or as it stands in Turtle."""
+    iri = iri.strip()
+    return iri[1:-1] if iri.startswith("<") and iri.endswith(">") else iri

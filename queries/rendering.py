@@ -1,0 +1,130 @@
+"""How a value becomes a piece of SPARQL: validated and escaped by its type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from kgsync.durations import seconds_of
+from kgsync.errors import ConfigError
+
+__all__ = ["KINDS", "Pattern", "Value", "check_iri", "is_iri", "render"]
+
+# What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
+_ILLEGAL_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ESCAPED_U = re.compile(r"\\\\([uU])")
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
+_LONGEST_DECIMAL = 40
+"""Digits: an exponent can make millions of them."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A bound group graph pattern, only ever made by this package, with the prologue it needs."""
+
+    text: str
+    prologue: str = ""
+
+
+Value = str | int | float | Decimal | Pattern | Iterable[str]
+
+
+def is_iri(value: str) -> bool:
+    """Whether a text can stand between `<` and `>` unchanged."""
+    return not _ILLEGAL_IN_IRI.search(value) and bool(_HAS_SCHEME.match(value))
+
+
+def check_iri(value: str) -> str:
+    """Return the IRI if it can stand between `<` and `>` unchanged.
+
+    Raises:
+        ConfigError: It is relative or has a character that IRIs exclude.
+    """
+    if not is_iri(value):
+        raise ConfigError(f"not an absolute IRI: {value!r}")
+    return value
+
+
+def render(query: str, name: str, kind: str, value: Value) -> str:
+    """The piece of SPARQL that a value of a type stands for.
+
+    Args:
+        query: Name of the query, for errors.
+        name: Name of the placeholder, for errors.
+        kind: Its type.
+        value: What to put there.
+
+    Raises:
+        ConfigError: The value does not fit the type.
+    """
+    types, write = _WRITERS.get(kind, ((), str))
+    fits = isinstance(value, types) and not isinstance(value, bool)
+    if types == (Iterable,):
+        fits = fits and not isinstance(value, str)
+    if not fits:
+        raise ConfigError(f"query {query}: ${name} must be of type {kind}, not {value!r}")
+    try:
+        return write(value)
+    except ConfigError as error:
+        raise ConfigError(f"query {query}: ${name}: {error}") from None
+
+
+def _bracketed(iri: str) -> str:
+    return f"<{check_iri(iri)}>"
+
+
+def _quoted(value: str) -> str:
+    return f'"{_ESCAPED_U.sub(_spell_u, value.translate(_ESCAPES))}"'
+
+
+def _spell_u(match: re.Match[str]) -> str:
+    return f"\\\\\\U{ord(match.group(1)):08X}"
+
+
+def _decimal(value: float | Decimal) -> str:
+    number = Decimal(str(value))
+    if not number.is_finite() or abs(number.adjusted()) > _LONGEST_DECIMAL:
+        raise ConfigError(f"not a decimal number: {value!r}")
+    text = f"{number:f}"
+    return text if "." in text else f"{text}.0"
+
+
+def _moment(age: str) -> str:
+    """The time that is so long ago, to the second."""
+    then = datetime.now(UTC) - timedelta(seconds=seconds_of(age, "an age"))
+    return f'"{then:%Y-%m-%dT%H:%M:%SZ}"^^<{_DATE_TIME}>'
+
+
+def _checked_triples(text: str) -> str:
+    """N-Triples, parsed and written anew, so that nothing else can be between them."""
+    import pyoxigraph as ox
+
+    form = ox.RdfFormat.N_TRIPLES
+    try:
+        triples = ox.parse(text.encode(), format=form)
+        written = ox.serialize((quad.triple for quad in triples), format=form)
+    except SyntaxError as error:
+        raise ConfigError(f"no triples: {error}") from None
+    assert written is not None
+    return written.decode()
+
+
+_WRITERS: dict[str, tuple[tuple[type, ...], Callable[[Any], str]]] = {
+    "age": ((str,), _moment),
+    "decimal": ((int, float, Decimal), _decimal),
+    "integer": ((int,), str),
+    "iri": ((str,), _bracketed),
+    "iris": ((Iterable,), lambda values: " ".join(_bracketed(str(one)) for one in values)),
+    "literal": ((str,), _quoted),
+    "literals": ((Iterable,), lambda values: ", ".join(_quoted(str(one)) for one in values)),
+    "ntriples": ((str,), _checked_triples),
+    "pattern": ((Pattern,), lambda value: str(value.text)),
+}
+KINDS = tuple(_WRITERS)
+"""The types a placeholder may have."""

@@ -1,0 +1,49 @@
+"""The vocabulary: every term that is in use, and no other setting or model."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+from rdflib import RDF, RDFS, Graph, URIRef
+
+from kgsync import Settings
+from kgsync.models import MODELS
+from kgsync.publish.description import KGE, MLS
+from tests.publish.described import (
+    SHAPES,
+    VOCABULARY,
+)
+
+
+def declared(of: URIRef | None = None) -> set[str]:
+    found = {s for s in VOCABULARY.subjects(RDF.type, of) if str(s).startswith(str(KGE))}
+    return {str(term).removeprefix(str(KGE)) for term in found}
+
+
+def own_terms(graph: Graph) -> set[str]:
+    found = {t for triple in graph for t in triple if isinstance(t, URIRef) and t in KGE}
+    return {str(term).removeprefix(str(KGE)) for term in found}
+
+
+def test_every_term_has_a_label_a_comment_and_a_home() -> None:
+    for term in {*VOCABULARY.subjects(RDF.type)}:
+        for said in (RDFS.label, RDFS.comment, RDFS.isDefinedBy):
+            assert len(list(VOCABULARY.objects(term, said))) == 1, (term, said)
+    assert own_terms(VOCABULARY) == declared()
+
+
+def test_every_term_in_use_is_in_the_vocabulary(metadata: Graph) -> None:
+    assert own_terms(metadata) <= declared()
+    assert own_terms(SHAPES) <= declared()
+    for file in resources.files("kgsync.queries").iterdir():
+        if file.name.endswith(".rq"):
+            used = set(re.findall(r"\bkge:(\w+(?:\.\w+)*)", file.read_text(encoding="utf-8")))
+            assert used <= declared(), file.name
+
+
+def test_the_vocabulary_has_exactly_the_hyper_parameters_and_models_there_are() -> None:
+    sections = Settings().hyper_parameters()
+    names = {f"{section}.{name}" for section, chosen in sections.items() for name in chosen}
+    assert declared(MLS.HyperParameter) == names
+    assert declared(MLS.Algorithm) == set(MODELS)

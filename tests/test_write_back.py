@@ -1,0 +1,310 @@
+"""Vectors as literals in the store: what readers see, on every kind of store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyoxigraph as ox
+import pytest
+
+from kgsync import KGSync, open_store
+from kgsync.config import PublishSettings, Settings, SourceSettings
+from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.graph.port import GraphStore
+from kgsync.publish.literal_content import KINDS, Content
+from kgsync.publish.literals import DATATYPES, decode
+from tests.adapters.kinds import endpoint_of
+from tests.publish.described import complaints, published
+from tests.servers import faults
+from tests.servers.matrix import no_waiting
+from tests.servers.messages import Recorded
+from tests.servers.proxy import Fault, FaultProxy
+from tests.servers.publishing_kills import READ, Mode, chase
+from tests.servers.server import Server
+from tests.worlds import EX, GRAPHS, fill, iri, quads, quick_settings, ring, versions
+
+
+def settings_of(**publish: Any) -> Settings:
+    chosen = {"literals": "versions", **publish}
+    return replace(
+        quick_settings(),
+        source=SourceSettings(settle="0s", max_removed=1.0),
+        publish=PublishSettings(**chosen),
+    )
+
+
+def sync_of(store: Any, folder: Path, **publish: Any) -> KGSync:
+    return KGSync(store, GRAPHS, state=folder / "state", settings=settings_of(**publish))
+
+
+def text_of(version: str) -> str:
+    return "".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in versions()[version])
+
+
+@pytest.fixture(params=["embedded", "oxigraph_server", "virtuoso"])
+def store(request: pytest.FixtureRequest) -> Any:
+    """A store with all versions of the test world, as KGSync takes it."""
+    if request.param == "embedded":
+        return fill(ox.Store())
+    server: Server = request.getfixturevalue(request.param)
+    server.clear()
+    for name in versions():
+        server.load(GRAPHS.format(version=name), text_of(name))
+    return endpoint_of(server)
+
+
+def read(target: Any) -> tuple[str | None, dict[tuple[str, str], str]]:
+    """The version that a reader sees, and its literals by element and kind."""
+    store: GraphStore = open_store(target)
+    rows = store.select(READ)
+    names = {row[0].value for row in rows if row[0]}
+    assert len(names) <= 1
+    kinds = {property_: kind for kind, property_ in KINDS.items()}
+    found = {(e.value, kinds[p.value]): v.value for _, e, p, v in rows if e and p and v}
+    assert len(found) == len(rows)
+    return (names.pop() if names else None), found
+
+
+def expected(sync: KGSync, version: int | None = None) -> dict[tuple[str, str], np.ndarray]:
+    """Every vector of a version, by the files."""
+    folder = sync.state.version(version) if version else sync.state.current()
+    assert folder is not None
+    content = Content.of_sidecar(folder.path / "embeddings")
+    return {
+        (name, kind): row
+        for kind, iris in content.iris.items()
+        for name, row in zip(iris.to_pylist(), content.tables[kind], strict=True)
+    }
+
+
+def assert_shows(target: Any, sync: KGSync, version: int, datatype: str = "list") -> None:
+    """A reader sees this version, whole and bit by bit."""
+    seen, found = read(target)
+    wanted = expected(sync, version)
+    assert seen == str(version)
+    assert found.keys() == wanted.keys()
+    for key, text in found.items():
+        assert decode(text, DATATYPES[datatype]).tobytes() == wanted[key].tobytes(), key
+
+
+def graphs_of(target: Any) -> list[str]:
+    return [name for name in open_store(target).graphs() if "/vectors/" in name]
+
+
+@pytest.mark.parametrize("mode", ["versions", "rolling"])
+def test_readers_see_every_version_as_it_is_committed(
+    store: Any, tmp_path: Path, mode: str
+) -> None:
+    sync = sync_of(store, tmp_path, literals=mode)
+    for number in range(1, 5):
+        report = sync.step()
+        assert report.version == number
+        assert report.literals is not None
+        assert report.literals["written"] + report.literals["unchanged"] == len(expected(sync))
+        assert_shows(store, sync, number)
+    assert len(graphs_of(store)) == 2
+    assert not sync.step().changed
+
+
+@pytest.mark.parametrize("datatype", DATATYPES)
+def test_every_datatype_is_stored_exactly(store: Any, tmp_path: Path, datatype: str) -> None:
+    sync = sync_of(store, tmp_path, datatype=datatype)
+    sync.step()
+    assert_shows(store, sync, 1, datatype)
+
+
+def test_a_rolling_graph_rewrites_only_what_moved(tmp_path: Path) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path, literals="rolling")
+    reports = sync.catch_up()
+    # Version 4 has the same edges as 3: it differs from what the other graph holds, version 2.
+    assert [report.action for report in reports][-1] == "unchanged"
+    assert reports[0].literals is not None
+    assert reports[0].literals["unchanged"] == 0
+    store.extend(quads("12", versions()["11"]))
+    last = sync.step()
+    assert last.action == "unchanged"
+    assert last.literals is not None
+    assert last.literals["written"] == last.literals["removed"] == 0
+    assert last.literals["unchanged"] == len(expected(sync))
+    assert_shows(store, sync, 5)
+
+
+def test_a_tolerance_leaves_vectors_alone_that_moved_less(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "2", "10"])
+    sync = sync_of(store, tmp_path, literals="rolling", tolerance=0.01)
+    sync.step()
+    sync.step()
+    before = expected(sync, 1)
+    report = sync.step()
+    assert report.literals is not None
+    assert 0 < report.literals["unchanged"] < len(expected(sync))
+    assert report.literals["farthest"] >= report.literals["mean"] > 0.01
+    _, found = read(store)
+    wanted = expected(sync)
+    assert found.keys() == wanted.keys()
+    kept = 0
+    for key, text in found.items():
+        vector = decode(text, DATATYPES["list"])
+        assert np.linalg.norm(vector - wanted[key]) <= 0.01
+        kept += key in before and np.array_equal(vector, before[key])
+    assert kept >= report.literals["unchanged"]
+
+
+def test_older_versions_keep_their_graphs_as_asked(tmp_path: Path) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path, keep=3)
+    sync.catch_up()
+    graphs = graphs_of(store)
+    assert [graph.split("/")[-2] for graph in graphs] == ["2", "3", "4"]
+
+
+def test_literals_can_be_switched_on_later(store: Any, tmp_path: Path) -> None:
+    plain = sync_of(store, tmp_path, literals="none")
+    assert [report.literals for report in plain.catch_up()] == [None] * 4
+    assert read(store) == (None, {})
+    for options in (
+        {"literals": "versions"},
+        {"literals": "rolling"},
+        {"literals": "rolling", "datatype": "json"},
+        {"literals": "versions", "datatype": "base64"},
+    ):
+        sync = sync_of(store, tmp_path, **options)
+        assert not sync.step().changed
+        assert_shows(store, sync, 4, options.get("datatype", "list"))
+
+
+def test_a_copy_that_someone_damaged_is_made_again(store: Any, tmp_path: Path) -> None:
+    sync = sync_of(store, tmp_path)
+    sync.catch_up()
+    (graph,) = [name for name in graphs_of(store) if "/4/" in name]
+    open_store(store).update(f"DELETE WHERE {{ GRAPH <{graph}> {{ <{iri('e3')}> ?p ?o }} }}")
+    assert not sync.step().changed
+    assert_shows(store, sync, 4)
+
+
+def test_rollback_shows_the_old_version_everywhere(store: Any, tmp_path: Path) -> None:
+    sync = sync_of(store, tmp_path)
+    sync.catch_up()
+    old = sync.at(2).embedding(iri("e20"))
+    sync.rollback(2)
+    assert sync.status().version == 2
+    assert np.array_equal(sync.embedding(iri("e20")), old)
+    assert_shows(store, sync, 2)
+    report = sync.step()
+    assert (report.version, report.previous, report.graph_version) == (5, 2, EX + "kg/10")
+    assert_shows(store, sync, 5)
+
+
+def test_someone_elses_graph_is_never_touched(tmp_path: Path) -> None:
+    store = fill(ox.Store())
+    name = ox.NamedNode("urn:kgsync:state/vectors/1/list")
+    theirs = ox.Quad(ox.NamedNode("urn:a"), ox.NamedNode("urn:b"), ox.NamedNode("urn:c"), name)
+    store.add(theirs)
+    with pytest.raises(PermanentStoreError, match="did not write"):
+        sync_of(store, tmp_path).step()
+    assert list(store.quads_for_pattern(None, None, None, name)) == [theirs]
+    assert sync_of(store, tmp_path).status().version is None
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_training(
+    oxigraph_server: Server, tmp_path: Path
+) -> None:
+    oxigraph_server.clear()
+    oxigraph_server.load(GRAPHS.format(version="1"), text_of("1"))
+    with pytest.raises(PermanentStoreError, match=r"update_url.*publish\.target"):
+        sync_of(oxigraph_server.query_url, tmp_path).step()
+
+
+def test_the_literals_are_never_taken_for_input(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1"])
+    settings = replace(settings_of(), publish=PublishSettings(literals="versions"))
+    sync = KGSync(store, state=tmp_path / "state", settings=settings)
+    sync.step()
+    assert not sync.plan().graph_version
+
+
+def test_an_iri_that_is_entity_and_relation_has_both_vectors(tmp_path: Path) -> None:
+    store = ox.Store()
+    store.extend(quads("1", [*ring(30), ("next", "next", "e1"), ("e2", "skip", "next")]))
+    sync = sync_of(store, tmp_path)
+    sync.step()
+    _, found = read(store)
+    assert {(iri("next"), "entity"), (iri("next"), "relation")} <= found.keys()
+    assert_shows(store, sync, 1)
+
+
+@pytest.mark.parametrize("mode", ["versions", "rolling"])
+@pytest.mark.parametrize("passing", [1, 3, 6, 9, 12])
+def test_a_cut_connection_is_resumed(
+    oxigraph_server: Server,
+    proxy_to: Callable[[Server], FaultProxy],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    passing: int,
+) -> None:
+    monkeypatch.setattr("kgsync.publish.literal_graph._INSERTED", 10)
+    monkeypatch.setattr("kgsync.publishing._PATIENCE_SECONDS", 0.0)
+    oxigraph_server.clear()
+    for name in ("1", "2"):
+        oxigraph_server.load(GRAPHS.format(version=name), text_of(name))
+    direct, proxy = endpoint_of(oxigraph_server), proxy_to(oxigraph_server)
+    through = replace(
+        direct, url=proxy.url(direct.url), update_url=proxy.url(direct.update_url or "")
+    )
+    sync = sync_of(through, tmp_path, literals=mode)
+    sync.step()
+    seen = 0
+
+    def cut(request: Recorded) -> Fault | None:
+        nonlocal seen
+        seen += "vectors/" in request.text
+        return faults.reset_before_answer(carried_out=True) if seen > passing else None
+
+    proxy.program(cut)
+    with no_waiting(), pytest.raises(TransientStoreError):
+        sync.step()
+    assert seen > passing
+    assert_shows(direct, sync, 1)
+    proxy.program()
+    assert sync.step().version == 2
+    assert_shows(direct, sync, 2)
+
+
+@pytest.mark.parametrize("mode", ["versions", "rolling"])
+def test_kgsync_killed_while_it_publishes(
+    new_oxigraph_server: Callable[..., Server], tmp_path: Path, mode: Mode
+) -> None:
+    outcome = chase(new_oxigraph_server(), tmp_path, mode, "kgsync", 5)
+    assert outcome.kills == 5
+    assert outcome.answers > 5
+    assert not outcome.wrong
+    assert outcome.published
+
+
+@pytest.mark.parametrize("kind", ["new_oxigraph_server", "new_virtuoso"])
+def test_a_server_killed_while_it_is_published_to(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    start = request.getfixturevalue(kind)
+    server = start(tmp_path / "data") if kind == "new_oxigraph_server" else start()
+    outcome = chase(server, tmp_path, "rolling", "server", 2)
+    assert outcome.kills == 2
+    assert outcome.answers > 2
+    assert not outcome.wrong
+    assert outcome.published
+
+
+@pytest.mark.parametrize("mode", ["versions", "rolling"])
+def test_the_metadata_of_literals_conforms(tmp_path: Path, mode: Mode) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path, literals=mode, keep=1)
+    sync.catch_up()
+    assert complaints(published(store)) == ""
+    sync.rollback(3)
+    assert complaints(published(store)) == ""
