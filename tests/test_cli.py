@@ -193,7 +193,7 @@ def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Pa
         "every",
         "cron",
     )
-    examples = (*examples, "ready", "update_url")
+    examples = (*examples, "ready", "update_url", "base_url")
     lines = []
     for line in text.splitlines():
         bare = line.removeprefix("# ")

@@ -50,6 +50,10 @@ learning_rate = 0.01
 change_epochs = 5
 general_epochs = 45
 general_learning_rate = 0.004
+
+[publish]
+graph = "urn:kgsync:demo"
+literals = "versions"
 """
 
 
@@ -76,13 +80,15 @@ def run_demo(folder: Path, listener: Listener) -> None:
         output.text(f"  influencedBy {_local(prediction.iri)} (score {prediction.score:.2f})")
     output.heading("Where things are")
     output.text(f"  vectors   {reports[-1].files}  (safetensors, Parquet)")
-    output.text(f"  graph     {folder / 'graph.oxigraph'}  (with the metadata of every version)")
+    output.text(f"  graph     {folder / 'graph.oxigraph'}  (with metadata, and vectors as literals)")
     output.text(f"  settings  {folder / 'kgsync.toml'}")
     output.heading("Try next")
     command = "kgsync" if shutil.which("kgsync") else os.path.relpath(sys.argv[0])
     config = f"-c {folder / 'kgsync.toml'}"
     output.text(f"  {command} status {config}")
     output.text(f"  {command} neighbors {config} {BASE}city/Alby")
+    output.text(f"  {command} query {config} quality_history")
+    output.text(f"  {command} query {config} nearest_neighbors --param iri={BASE}city/Alby")
     output.text(
         f"  {command} predict {config} --tail {BASE}genre/opera --relation {BASE}ontology/knownFor"
     )

@@ -97,6 +97,12 @@ dimension = {dimension}
 # metadata = true              # describe every version in the store
 # target = "metadata.oxigraph" # publish elsewhere than into the source
 # graph = "urn:kgsync:name"    # named graph of the metadata
+# base_url = "https://..."     # where the state directory is served, for addresses of the files
+# literals = "none"            # vectors as literals in the store, too: a graph for each of the last
+#                              # "versions", or two "rolling" ones in which what moved is replaced
+# datatype = "list"            # of the literals: "list", "tensor", "json" or "base64"
+# tolerance = 0.0              # rolling: leave a literal whose vector moved no farther
+# keep = 2                     # versions that keep their graph of literals
 
 [run]
 # seed = 0

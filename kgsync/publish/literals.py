@@ -108,6 +108,6 @@ def ntriples(subjects: Any, predicate: str, table: Table, datatype: str) -> str:
 
 
 def _numbers(values: Any) -> Table:
-    if not isinstance(values, list) or not all(type(v) in (int, float) for v in values):
+    if not isinstance(values, list) or not set(map(type, values)) <= {int, float}:
         raise ValueError("not a list of numbers")
     return np.array(values, np.float32)
