@@ -80,7 +80,7 @@ def run_demo(folder: Path, listener: Listener) -> None:
         output.text(f"  influencedBy {_local(prediction.iri)} (score {prediction.score:.2f})")
     output.heading("Where things are")
     output.text(f"  vectors   {reports[-1].files}  (safetensors, Parquet)")
-    output.text(f"  graph     {folder / 'graph.oxigraph'}  (with metadata, and vectors as literals)")
+    output.text(f"  graph     {folder / 'graph.oxigraph'}  (with metadata and literals)")
     output.text(f"  settings  {folder / 'kgsync.toml'}")
     output.heading("Try next")
     command = "kgsync" if shutil.which("kgsync") else os.path.relpath(sys.argv[0])
