@@ -18,7 +18,7 @@ from kgsync.queries import Query
 
 if TYPE_CHECKING:
     from kgsync.publish.functions import Embeddings
-    from kgsync.sync import KGSync
+    from kgsync.reader import Reader
 
 __all__ = ["SparqlFunctions", "find_query", "rdflib_functions", "run_query", "sparql_functions"]
 
@@ -49,7 +49,7 @@ class SparqlFunctions(dict[Any, Callable[..., Any]]):
 
 
 def sparql_functions(
-    embeddings: KGSync | Embeddings, *, version: int | None = None
+    embeddings: Reader | Embeddings, *, version: int | None = None
 ) -> SparqlFunctions:
     """The functions over vectors for a `pyoxigraph.Store` of one's own.
 
@@ -66,7 +66,7 @@ def sparql_functions(
 
 @contextmanager
 def rdflib_functions(
-    embeddings: KGSync | Embeddings, *, version: int | None = None
+    embeddings: Reader | Embeddings, *, version: int | None = None
 ) -> Iterator[None]:
     """The functions over vectors, known to rdflib while the block runs.
 
@@ -108,7 +108,7 @@ def find_query(query: str | Path) -> Query:
 
 
 def run_query(
-    sync: KGSync,
+    sync: Reader,
     target: Callable[[], PublishTarget],
     query: Query,
     given: Mapping[str, object],
@@ -142,7 +142,7 @@ def run_query(
     return table
 
 
-def _known(sync: KGSync, publish: PublishTarget, at: int | None) -> dict[str, str]:
+def _known(sync: Reader, publish: PublishTarget, at: int | None) -> dict[str, str]:
     """What a query need not be told."""
     if at is not None:
         sync.at(at)  # a version whose files are gone is an error even if no function is called

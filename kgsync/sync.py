@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
-from kgsync.committed import CommittedVersion, write_version
+from kgsync.committed import CommittedVersion
+from kgsync.committing import commit, make_current
 from kgsync.config import Settings, load_settings
-from kgsync.draft import Trained, prepare
+from kgsync.draft import Trained
 from kgsync.entry import show_current
 from kgsync.errors import (
     ConfigError,
-    KgsyncError,
     SettingsChangedError,
     StateCorruptedError,
     StateError,
@@ -24,10 +22,10 @@ from kgsync.evaluation.cost import Cost
 from kgsync.gathering import Waiting, choose
 from kgsync.graph.living import Living
 from kgsync.graph.port import GraphStore
-from kgsync.graph.stores import StoreTarget, opened, store_identity, store_label, store_name
+from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.publish.sidecar import load_vectors
-from kgsync.publishing import PublishTarget
+from kgsync.reader import Reader
 from kgsync.reading import (
     Earlier,
     Reading,
@@ -39,23 +37,20 @@ from kgsync.reading import (
     todo,
     versions_of,
 )
-from kgsync.report import Plan, Status, StepReport
-from kgsync.run_status import RunStatus
+from kgsync.report import Plan, StepReport
 from kgsync.seeds import Seeds
 from kgsync.settling import await_rest
 from kgsync.state import State
 from kgsync.training.threads import use_threads
 
 if TYPE_CHECKING:
-    from kgsync.graph.table import Table
     from kgsync.schedule import Schedule
     from kgsync.training.problem import Problem
-    from kgsync.vectors import Neighbor, Prediction, Vector, VectorView
 
 __all__ = ["KGSync"]
 
 
-class KGSync:
+class KGSync(Reader):
     """Keeps embeddings in step with a graph."""
 
     def __init__(
@@ -86,15 +81,13 @@ class KGSync:
         if graphs is not None:
             settings = replace(settings, source=replace(settings.source, graphs=graphs))
         chosen = state or settings.state.path
-        self.settings = settings
         path = (
             Path(chosen) if chosen else Path(".kgsync") / store_name(store, settings.source.graphs)
         )
-        self.state = State(path, store_identity(store, path))
-        self._target = settings.source.endpoint.applied(store)
+        target = settings.source.endpoint.applied(store)
+        super().__init__(settings, State(path, store_identity(store, path)), target)
         self.listener = listener or SilentListener()
         self._schedule: Schedule | None = None
-        self._view: tuple[tuple[str, int, str], VectorView] | None = None
 
     @classmethod
     def from_config(cls, path: Path | str, listener: Listener | None = None) -> KGSync:
@@ -256,20 +249,15 @@ class KGSync:
 
         Raises:
             StateError: There is no such version, or its files are gone or damaged.
-            StoreError: The store cannot be written; nothing has changed.
+            StoreError: The store cannot be written; nothing has changed, or the message says so.
         """
         phases = Phases(self.listener)
+        chosen = self._committed(version)
         with self.state.lock():
-            chosen = self._committed(version)
-            for name in chosen.manifest.files:
-                chosen.folder.verified(name)
-            publish = self._publish()
-            with phases("stage"):
-                publish.stage(chosen.folder)
-            self.state.commit(version)
+            if self.state.current() == chosen.folder:
+                return
+            make_current(chosen, self.settings, self.state, self._publish(), phases)
             Waiting.forget(self.state)
-            with phases("publish"):
-                self._publish_head(publish, version)
 
     def compact(self) -> tuple[int, int]:
         """Give back the disk space of deleted literals, where an embedded store is published into.
@@ -307,134 +295,7 @@ class KGSync:
         if self._schedule is not None:
             self._schedule.stop()
 
-    # -- reading -------------------------------------------------------------------------------
-
-    def at(self, version: int | None = None) -> VectorView:
-        """The vectors of one committed version; of the current one if none is named.
-
-        Raises:
-            StateError: There is no such version, or its files are gone.
-        """
-        from kgsync.vectors import VectorView
-
-        chosen = self._current() if version is None else self._committed(version)
-        if chosen is None:
-            raise StateError(
-                f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
-            )
-        # A state may have been replaced by another one behind our back.
-        key = self.state.uuid, chosen.manifest.version, chosen.manifest.created
-        if self._view is None or self._view[0] != key:
-            self._view = key, VectorView(chosen)
-        return self._view[1]
-
-    def embedding(self, iri: str) -> Vector:
-        """The current vector of an entity, as a numpy array.
-
-        Raises:
-            UnknownTermError: It has none (also a KeyError).
-        """
-        return self.at().embedding(iri)
-
-    def relation_embedding(self, iri: str) -> Vector:
-        """The current vector of a relation, as a numpy array.
-
-        Raises:
-            UnknownTermError: It has none (also a KeyError).
-        """
-        return self.at().relation_embedding(iri)
-
-    def query(self, query: str | Path, /, *, at: int | None = None, **parameters: object) -> Table:
-        """Run a query where the metadata is published; `kgsync query` lists those there are.
-
-        Args:
-            query: The name of one, a SPARQL text, or the path of a file.
-            at: The version behind `kge:vector` and `kge:score`; the current one by default.
-            parameters: Values for its placeholders; `from_` stands for `from`.
-
-        Raises:
-            ConfigError: A parameter is wrong, or the store cannot run this query.
-            QueryError: A function could not use what it was given.
-            StateError: There is no such version.
-            StoreError: The query is wrong, or the store failed.
-        """
-        from kgsync.querying import find_query, run_query
-
-        given = {name.removesuffix("_"): value for name, value in parameters.items()}
-        return run_query(self, self._publish, find_query(query), given, at)
-
-    @overload
-    def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
-
-    @overload
-    def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
-
-    def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
-        """The k entities nearest to one by cosine, nearest first; for several, a list each."""
-        return self.at().neighbors(iri, k)
-
-    def predict(
-        self,
-        *,
-        relation: str,
-        head: str | None = None,
-        tail: str | None = None,
-        k: int = 10,
-        new_only: bool = False,
-    ) -> list[Prediction]:
-        """The k most plausible entities for the missing head or tail, best first.
-
-        Args:
-            relation: IRI of the relation.
-            head: IRI of the head, to predict tails.
-            tail: IRI of the tail, to predict heads.
-            k: How many.
-            new_only: Leave out answers that the graph has already.
-        """
-        return self.at().predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
-
-    def history(self) -> list[StepReport]:
-        """The reports of all committed versions, oldest first."""
-        if not self.state.exists:
-            return []
-        return [StepReport.from_json(v.manifest.report) for v in self.state.versions()]
-
-    def status(self) -> Status:
-        """Where this sync stands; the store is not asked."""
-        current = self._current()
-        folders = self.state.versions() if current is not None else []
-        manifest = current.manifest if current else None
-        return Status(
-            state=str(self.state.path),
-            store=store_label(self._target),
-            version=manifest.version if manifest else None,
-            graph_version=manifest.graph_version["name"] if manifest else None,
-            created=manifest.created if manifest else None,
-            model=manifest.model if manifest else None,
-            versions=len(folders),
-            retained=tuple(f.manifest.version for f in folders if f.retained),
-            report=StepReport.from_json(manifest.report) if manifest else None,
-            run=RunStatus.load(self.state.path),
-        )
-
     # -- the stations of the line --------------------------------------------------------------
-
-    def _current(self) -> CommittedVersion | None:
-        if not self.state.exists:
-            return None
-        assert self.state.uuid  # refuses a state of another format
-        folder = self.state.current()
-        return None if folder is None else CommittedVersion(folder)
-
-    def _committed(self, number: int) -> CommittedVersion:
-        folder = self.state.version(number)
-        if not folder.retained:
-            kept = [str(f.manifest.version) for f in self.state.versions() if f.retained]
-            raise StateError(
-                f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
-                "kept (state.keep)"
-            )
-        return CommittedVersion(folder)
 
     def _current_or_damage(self) -> tuple[CommittedVersion | None, tuple[str, ...]]:
         """The committed version, or a warning about it if it is damaged and set aside."""
@@ -495,45 +356,11 @@ class KGSync:
         phases: Phases,
         cost: Cost,
     ) -> StepReport:
-        """Write the files, stage them in the store, move the pointer, flip the store's head."""
-        number = self.state.next_number()
-        draft = prepare(number, reading, trained, current, self.settings)
-        report = replace(
-            draft.report,
-            seconds=dict(phases.seconds),
-            cost=cost,
-            peak_memory_mb=_peak_memory_mb(),
-            files=str(self.state.path / f"{number:06d}" / "embeddings"),
-        )
-        with phases("write"), self.state.drafting(number) as path:
-            write_version(path, draft.graph, draft.sidecar)
-            folder = self.state.seal(path, replace(draft.manifest, report=report.to_json()))
         publish = self._publish()
-        with phases("stage"):
-            report = replace(report, literals=publish.stage(folder))
-        with phases("commit"):
-            self.state.commit(number)
-        warnings: tuple[str, ...] = ()
-        with phases("publish"):
-            try:
-                self._publish_head(publish, number)
-            except (KgsyncError, OSError) as error:
-                # The version is committed; the next step finds what is left to do.
-                warnings = (f"version {number} is committed, but not all is published: {error}",)
-        return replace(report, seconds=phases.seconds, warnings=warnings)
-
-    def _publish_head(self, publish: PublishTarget, number: int) -> None:
-        """Show the version as current; then, and only then, drop the files of old ones."""
-        show_current(self.state)
-        superfluous = self.state.superfluous(self.settings.state.keep)
-        publish.flip(number, superfluous)
-        self.state.drop_files(superfluous)
+        return commit(reading, trained, current, self.settings, self.state, publish, phases, cost)
 
     def _opened(self) -> AbstractContextManager[GraphStore]:
         return opened(self._target, workspace=self.state.workspace)
-
-    def _publish(self) -> PublishTarget:
-        return PublishTarget(self.settings.publish, self._target, self.state)
 
 
 def _nothing_new(current: CommittedVersion | None, late: tuple[str, ...]) -> StepReport:
@@ -552,8 +379,3 @@ def _empty_warnings(empty: tuple[str, ...]) -> tuple[str, ...]:
 
 def _late_warnings(late: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"<{name}> turned up late and is older than the current version" for name in late)
-
-
-def _peak_memory_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

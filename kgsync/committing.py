@@ -1,0 +1,100 @@
+"""From a trained model to the current version: written, staged in the store, committed, shown."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from dataclasses import replace
+
+from kgsync.committed import CommittedVersion, write_version
+from kgsync.config import Settings
+from kgsync.draft import Trained, prepare
+from kgsync.entry import show_current
+from kgsync.errors import KgsyncError, StoreError
+from kgsync.evaluation.cost import Cost
+from kgsync.listener import Phases
+from kgsync.publishing import PublishTarget
+from kgsync.reading import Reading
+from kgsync.report import StepReport
+from kgsync.state import State
+
+__all__ = ["commit", "make_current"]
+
+
+def commit(
+    reading: Reading,
+    trained: Trained,
+    current: CommittedVersion | None,
+    settings: Settings,
+    state: State,
+    publish: PublishTarget,
+    phases: Phases,
+    cost: Cost,
+) -> StepReport:
+    """Write the files, stage them in the store, move the pointer, flip the store's head."""
+    number = state.next_number()
+    draft = prepare(number, reading, trained, current, settings)
+    report = replace(
+        draft.report,
+        seconds=dict(phases.seconds),
+        cost=cost,
+        peak_memory_mb=_peak_memory_mb(),
+        files=str(state.path / f"{number:06d}" / "embeddings"),
+    )
+    with phases("write"), state.drafting(number) as path:
+        write_version(path, draft.graph, draft.sidecar)
+        folder = state.seal(path, replace(draft.manifest, report=report.to_json()))
+    with phases("stage"):
+        report = replace(report, literals=publish.stage(folder))
+    with phases("commit"):
+        state.commit(number)
+    warnings: tuple[str, ...] = ()
+    with phases("publish"):
+        try:
+            _show(number, settings, state, publish)
+        except (KgsyncError, OSError) as error:
+            # The version is committed; the next step finds what is left to do.
+            warnings = (f"version {number} is committed, but not all is published: {error}",)
+    return replace(report, seconds=phases.seconds, warnings=warnings)
+
+
+def make_current(
+    chosen: CommittedVersion,
+    settings: Settings,
+    state: State,
+    publish: PublishTarget,
+    phases: Phases,
+) -> None:
+    """Commit an older version once more.
+
+    Raises:
+        StateError: Its files are damaged.
+        StoreError: The store cannot be written; the message says if that came after the commit.
+    """
+    for name in chosen.manifest.files:
+        chosen.folder.verified(name)
+    with phases("stage"):
+        publish.stage(chosen.folder)
+    with phases("commit"):
+        state.commit(chosen.manifest.version)
+    with phases("publish"):
+        try:
+            _show(chosen.manifest.version, settings, state, publish)
+        except StoreError as error:
+            raise type(error)(
+                f"version {chosen.manifest.version} is current in the state, but the store does "
+                f"not show it yet; the next step will see to it: {error}"
+            ) from error
+
+
+def _show(number: int, settings: Settings, state: State, publish: PublishTarget) -> None:
+    """Show the version as current; then, and only then, drop the files of old ones."""
+    show_current(state)
+    superfluous = state.superfluous(settings.state.keep)
+    publish.flip(number, superfluous)
+    state.drop_files(superfluous)
+
+
+def _peak_memory_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
