@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 BENCH := $(VENV)-bench
 DEMO ?= kgsync-demo
+WORKERS ?= 2
 
 .PHONY: bench clean demo lint test
 
@@ -11,7 +12,7 @@ demo: $(VENV)/.installed
 	$(BIN)/kgsync demo $(DEMO)
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

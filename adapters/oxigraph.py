@@ -104,7 +104,13 @@ class OxigraphStore:
     def select(self, query: str) -> list[tuple[Term | None, ...]]:
         """Rows of a small SELECT."""
         with self._errors() as store:
-            return [tuple(_term(value) for value in row) for row in _solutions(store, query)]
+            found: Any = None
+            try:
+                found = _solutions(store, query)
+                return [tuple(_term(value) for value in row) for row in found]
+            finally:
+                # As below.
+                del store, found
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
         """The whole answer to a SELECT or an ASK."""

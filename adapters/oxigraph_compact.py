@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from pathlib import Path
 
@@ -12,19 +13,28 @@ from kgsync.errors import PermanentStoreError, TransientStoreError
 
 __all__ = ["bytes_on_disk", "compact", "finish_interrupted"]
 
+_ROLES = ("compacting", "before", "compacting.nq")
+
 
 def compact(path: Path) -> None:
     """Replace the directory of a store that nobody has open by a fresh copy.
 
-    It is locked until its successor has its place, so that nobody writes in between.
+    It is locked until its successor has its place, so that nobody writes in between. A link to a
+    directory stays one.
 
     Raises:
         TransientStoreError: Someone has it open; nothing was changed.
-        PermanentStoreError: The copy is not the same; nothing was changed.
+        PermanentStoreError: The copy is not the same, or the rest of an interrupted compaction may
+            hold data; nothing was changed.
         OSError: The disk is full, or a directory cannot be moved; nothing was changed.
     """
-    fresh, before = _beside(path)
-    dump = path.with_name(path.name + ".compacting.nq")
+    path = path.resolve()
+    fresh, before, dump = (_beside(path, role) for role in _ROLES)
+    if fresh.exists() and before.exists():
+        raise PermanentStoreError(
+            f"a compaction was interrupted: the store is at {before}, and something else made "
+            f"{path} since then; move one of them away, and the right one to {path}"
+        )
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(before, ignore_errors=True)
     with (path / "LOCK").open("r+b") as lock:
@@ -36,6 +46,7 @@ def compact(path: Path) -> None:
             _copy(path, dump, fresh)
             path.rename(before)
             fresh.rename(path)
+            _settle(path.parent)
         finally:
             dump.unlink(missing_ok=True)
             shutil.rmtree(fresh, ignore_errors=True)
@@ -45,9 +56,11 @@ def compact(path: Path) -> None:
 
 def finish_interrupted(path: Path) -> None:
     """Put a store back that a compaction, killed between two moves, has left beside its place."""
-    _, before = _beside(path)
+    path = path.resolve()
+    before = _beside(path, "before")
     if not path.exists() and (before / "CURRENT").is_file():
         before.rename(path)
+        _settle(path.parent)
 
 
 def bytes_on_disk(path: Path) -> int:
@@ -55,8 +68,18 @@ def bytes_on_disk(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
-def _beside(path: Path) -> tuple[Path, Path]:
-    return path.with_name(path.name + ".compacting"), path.with_name(path.name + ".before")
+def _beside(path: Path, role: str) -> Path:
+    """A name that is nobody else's: what has it is removed."""
+    return path.with_name(f".{path.name}.kgsync-{role}")
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in a folder on the disk: what they replace is about to be removed."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _copy(path: Path, dump: Path, fresh: Path) -> None:

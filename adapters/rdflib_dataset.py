@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,18 @@ from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, Triple
 from kgsync.graph.table import Table
 
 __all__ = ["RdflibStore", "registered"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """Functions that a block of one thread has brought."""
+
+    thread: int
+    functions: Mapping[str, Function]
+
+
+_LAYERS: list[_Layer] = []
+_LOCK = threading.Lock()
 
 
 class RdflibStore:
@@ -150,26 +164,51 @@ class RdflibStore:
 
 @contextmanager
 def registered(functions: Mapping[str, Function]) -> Iterator[None]:
-    """Functions over our terms, known to rdflib for a while: its registry is the process's."""
+    """Functions over our terms, known to rdflib for a while.
 
-    def over_theirs(function: Function) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            result = function(*map(_full_term, arguments))
-            if result is None:
-                raise SPARQLError("unbound")
-            return _their_term(result)
-
-        return call
-
-    done: list[URIRef] = []
+    Its registry is the process's. So what is registered there finds the functions: those of the
+    innermost block of the thread, or else of the latest block of another one.
+    """
+    layer = _Layer(threading.get_ident(), functions)
+    with _LOCK:
+        new = [iri for iri in functions if not any(iri in other.functions for other in _LAYERS)]
+        done: list[str] = []
+        try:
+            for iri in new:
+                register_custom_function(URIRef(iri), _over_theirs(iri))
+                done.append(iri)
+        except ValueError:
+            for iri in done:
+                unregister_custom_function(URIRef(iri))
+            raise
+        _LAYERS.append(layer)
     try:
-        for iri, function in functions.items():
-            register_custom_function(URIRef(iri), over_theirs(function))
-            done.append(URIRef(iri))
         yield
     finally:
-        for name in done:
-            unregister_custom_function(name)
+        with _LOCK:
+            _LAYERS[:] = [other for other in _LAYERS if other is not layer]
+            for iri in functions:
+                if not any(iri in other.functions for other in _LAYERS):
+                    unregister_custom_function(URIRef(iri))
+
+
+def _over_theirs(iri: str) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        result = _innermost(iri)(*map(_full_term, arguments))
+        if result is None:
+            raise SPARQLError("unbound")
+        return _their_term(result)
+
+    return call
+
+
+def _innermost(iri: str) -> Function:
+    with _LOCK:
+        layers = [layer for layer in _LAYERS if iri in layer.functions]
+    if not layers:
+        raise SPARQLError(f"<{iri}> is no longer known")
+    own = [layer for layer in layers if layer.thread == threading.get_ident()]
+    return (own or layers)[-1].functions[iri]
 
 
 def _text(term: Any) -> str:

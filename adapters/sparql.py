@@ -48,6 +48,8 @@ _XML = "application/sparql-results+xml, application/xml, text/xml"
 _NTRIPLES = "application/n-triples, text/plain"
 _INSERTED = 1000
 """Triples in one update: Virtuoso takes no more than some thousands."""
+_INSERTED_LENGTH = 8_000_000
+"""And at most about so many characters."""
 _NAMED = 500
 """Graphs in one query."""
 _PROBED = 50_000
@@ -138,7 +140,9 @@ class SparqlStore:
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
         """The whole answer to a SELECT or an ASK, which the endpoint runs without functions."""
-        called = functions_called(text) & functions.keys()
+        if queries.query_form(text) in ("CONSTRUCT", "DESCRIBE"):
+            raise ConfigError("only SELECT and ASK are answered here, as tables")
+        called = (functions_called(text) or set()) & functions.keys()
         if called:
             raise ConfigError(
                 f"the query calls <{min(called)}>, which works on embedded stores only, and "
@@ -254,11 +258,13 @@ class SparqlStore:
     # -- writing -----------------------------------------------------------------------------------
 
     def insert(self, graph: str, ntriples: str) -> None:
-        """Add N-Triples to a named graph, a thousand at a time."""
+        """Add N-Triples to a named graph, at most a thousand at a time."""
         # splitlines() would also cut where a literal has another kind of line break.
         lines = [line for line in ntriples.split("\n") if line.strip()]
-        for start in range(0, len(lines), _INSERTED):
-            text = "\n".join(lines[start : start + _INSERTED])
+        longest = max(map(len, lines), default=1)
+        step = max(1, min(_INSERTED, _INSERTED_LENGTH // longest))
+        for start in range(0, len(lines), step):
+            text = "\n".join(lines[start : start + step])
             try:
                 update = queries.load("_insert_data").bind(graph=graph, triples=text)
             except ConfigError as error:

@@ -87,7 +87,10 @@ def check(settings: Settings) -> None:
         (update.patience >= 1, "update: patience must be at least 1"),
         (settings.evaluation.memory_mb >= 1, "evaluation: memory_mb must be at least 1"),
         (settings.state.keep >= 1, "state: keep must be at least 1"),
-        (settings.publish.keep >= 1, "publish: keep must be at least 1"),
+        (
+            settings.publish.keep >= 2,
+            "publish: keep must be at least 2: one may be being read",
+        ),
         (0 <= settings.publish.tolerance < math.inf, "publish: tolerance must not be negative"),
         (
             settings.publish.tolerance == 0 or settings.publish.literals == "rolling",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +19,17 @@ from kgsync.publish.export import export
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.opening import Description, find_sidecar
 from kgsync.publish.sidecar import INDEX, TENSORS
-from kgsync.vectors import Neighbor, nearest, unit_length
+from kgsync.vectors import Kind, Neighbor, nearest, unit_length
 
 __all__ = ["Embeddings", "load"]
 
-Kind = Literal["entity", "relation"]
 Vector = NDArray[np.float32]
 
 
 def load(path: Path | str, *, verify: bool = True) -> Embeddings:
     """Open the vectors of one version; the tables stay on disk until they are used.
+
+    What is open stays readable when the files are removed, as old versions are.
 
     Args:
         path: An `embeddings` folder, wherever it was copied to; or the folder of a version; or a
@@ -49,11 +50,14 @@ class Embeddings:
     """The vectors of one version by IRI; `load` opens them."""
 
     def __init__(self, path: Path, description: Description) -> None:
-        """Map the tables of a folder.
+        """Map the tables of a folder, and read the IRIs of their rows.
 
         Args:
             path: The `embeddings` folder.
             description: What its `sidecar.json` says.
+
+        Raises:
+            StateCorruptedError: A file is missing or damaged, or they do not belong together.
         """
         self.path = path
         self.version = description.version
@@ -61,7 +65,9 @@ class Embeddings:
         self.graph_version = description.graph_version
         self.created = description.created
         self.model = description.model
+        # Both outlive the folder, which retention may remove.
         self._tables = map_tables(path / TENSORS)
+        self._terms = self._read_terms()
 
     def __len__(self) -> int:
         """How many entities have a vector."""
@@ -137,7 +143,8 @@ class Embeddings:
             The files that were written.
 
         Raises:
-            ConfigError: The format is unknown, the file is there already, or usearch is missing.
+            ConfigError: The format is unknown or too small for such IRIs, the file is there
+                already, or usearch is missing.
             StateWriteError: The disk refused.
         """
         vectors = {each: (terms.iris, self._tables[each]) for each, terms in self._terms.items()}
@@ -147,8 +154,7 @@ class Embeddings:
     def _unit(self) -> Vector:
         return unit_length(self._tables["entity"])
 
-    @cached_property
-    def _terms(self) -> dict[str, TermTable]:
+    def _read_terms(self) -> dict[str, TermTable]:
         path = self.path / INDEX
         try:
             index = pq.read_table(path, columns=["kind", "iri"])

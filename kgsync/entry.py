@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kgsync.publish.files import FOLDER, sidecar_files
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.sidecar import FORMAT, TENSORS
 from kgsync.state import State, VersionFolder
@@ -11,7 +12,6 @@ from kgsync.state import State, VersionFolder
 __all__ = ["NAME", "show_current"]
 
 NAME = "current.json"
-_FOLDER = "embeddings/"
 
 
 def show_current(state: State) -> None:
@@ -35,19 +35,15 @@ def show_current(state: State) -> None:
 
 def _entry(folder: VersionFolder) -> dict[str, Any]:
     manifest = folder.manifest
-    tensors = map_tables(folder.path / _FOLDER / TENSORS)
+    tensors = map_tables(folder.path / FOLDER / TENSORS)
     return {
         "format": FORMAT,
         "version": manifest.version,
         "previous": manifest.previous,
         "graph_version": manifest.graph_version["name"],
         "created": manifest.created,
-        "folder": f"{folder.path.name}/{_FOLDER.rstrip('/')}",
+        "folder": f"{folder.path.name}/{FOLDER}",
         "model": manifest.model,
         "dimension": int(tensors["entity"].shape[1]),
-        "files": {
-            name.removeprefix(_FOLDER): recorded
-            for name, recorded in manifest.files.items()
-            if name.startswith(_FOLDER)
-        },
+        "files": sidecar_files(manifest.files),
     }

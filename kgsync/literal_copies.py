@@ -1,10 +1,11 @@
 """Copies of the vectors as literals in the store: where they are, and bringing them up to date.
 
 A version is copied into a graph that no reader is sent to. When the copy is complete and verified,
-the metadata names it, and the move of the head shows it: readers see one whole version or the
-other. With `literals = "rolling"` two graphs take turns, so that only what moved since a graph was
-written has to be written again. What each graph holds is remembered in the state (literals.json,
-and literals/ for graphs that roll), so that an interrupted copy goes on where it was.
+the graph says what it is a copy of, the metadata names it, and the move of the head shows it:
+readers see one whole version or the other. With `literals = "rolling"` two graphs take turns, so
+that only what moved since a graph was written has to be written again. What is being written, and
+what graphs that roll hold, is remembered in the state (literals.json, literals/), so that an
+interrupted copy goes on where it was; what is complete, only the store says.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kgsync import queries
 from kgsync.config import PublishSettings
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import GraphStore
@@ -22,7 +24,7 @@ from kgsync.publish.literal_content import Changes, Content
 from kgsync.publish.literal_graph import LiteralGraph
 from kgsync.publish.literals import DATATYPES
 from kgsync.publish.metadata import LiteralCopy, MetadataGraph
-from kgsync.publish.sidecar import INDEX, TENSORS
+from kgsync.publish.sidecar import VECTORS
 from kgsync.state import State, VersionFolder
 
 __all__ = ["LiteralCopies"]
@@ -38,14 +40,12 @@ class _Copy:
     graph: str
     version: int
     digest: str
-    """Of the sidecar files that were copied: a number is used twice if its commit never came."""
-    datatype: str
+    """What it is a copy of, and how. A number is used twice if its commit never came."""
     rows: dict[str, int]
-    complete: bool = False
     done: int = 0
-    """Parts that were written, while it is not complete."""
-    from_scratch: bool = True
-    """Whether it began as an empty graph, and not with what is kept of the last copy."""
+    """Parts that were written."""
+    began_with: str | None = None
+    """What the graph was a copy of before; None if it was empty."""
 
 
 class LiteralCopies:
@@ -63,12 +63,11 @@ class LiteralCopies:
         return self._settings.literals != "none"
 
     def is_missing(self, store: GraphStore, folder: VersionFolder) -> bool:
-        """Whether a version should have a complete copy that readers are sent to, and has not."""
+        """Whether readers of the current version should be sent to a copy of it, and are not."""
         if not self.wanted:
             return False
-        copy = self._copy_of(folder)
         visible = self._metadata.literals(store)
-        return copy is None or visible != {copy.graph} or not self._is_there(store, copy)
+        return visible is None or not self._graph(visible).is_copy_of(store, self._digest(folder))
 
     def write(self, store: GraphStore, folder: VersionFolder) -> dict[str, float] | None:
         """Copy a version into a graph that nobody reads, unless it is there already.
@@ -89,98 +88,128 @@ class LiteralCopies:
         if copy is not None and self._is_there(store, copy):
             return _counts({}, len(content), left_out)
         begun, old = self._begun(store, folder, content)
-        found = self._bring(store, begun, content, old)
-        if found.problem and (begun.done or old is not None):
+        changes, problem = self._bring(store, begun, content, old)
+        if problem and (begun.done or old is not None):
             # What the graph held is not what it was taken for: begin again.
             self._graph(begun.graph).drop(store)
-            begun = replace(begun, done=0, from_scratch=True)
-            found = self._bring(store, begun, content, None)
-        if found.problem:
-            raise TransientStoreError(found.problem)
+            begun = replace(begun, done=0, began_with=None)
+            changes, problem = self._bring(store, begun, content, None)
+        if problem:
+            raise TransientStoreError(problem)
+        return _counts(changes, len(content), left_out)
+
+    def link(
+        self, store: GraphStore, folder: VersionFolder, counts: dict[str, float] | None
+    ) -> None:
+        """Name the copy of a version that is described already, unless it is named.
+
+        Args:
+            store: Where the metadata is.
+            folder: The version.
+            counts: What `write` has returned for it.
+        """
+        copy, version = self._copy_of(folder), folder.manifest.version
+        if counts is None or copy is None:
+            return
+        if self._metadata.literal_links(store).get(version) == copy.graph:
+            return
+        linked = LiteralCopy(
+            copy.graph,
+            DATATYPES[self._settings.datatype],
+            sum(copy.rows.values()),
+            int(counts["written"]),
+            round(counts["farthest"], 9),
+        )
+        self._metadata.link_literals(store, version, linked)
+
+    def drop_old(self, store: GraphStore, current: VersionFolder) -> None:
+        """Remove the graphs that are kept no longer; that of the current version stays."""
+        number, previous = current.manifest.version, current.manifest.previous
+        links = self._metadata.literal_links(store)
+        order = sorted(links, key=lambda v: (v == number, v == previous, v), reverse=True)
+        keep = self._settings.keep if self.wanted else 0
+        for version in order[keep:]:
+            if version != number:
+                self._metadata.unlink_literals(store, version)
+                del links[version]
+        kept = {*links.values()}
         if self._settings.literals == "rolling":
-            with self._state.writing("a copy of the literals"):
-                found.held.save(self._kept(begun.graph))
-        self._remember(replace(begun, complete=True))
-        return _counts(found.changes, len(content), left_out)
-
-    def link(self, store: GraphStore, folder: VersionFolder) -> None:
-        """Name the copy of a version that is described already."""
-        copy = self._copy_of(folder)
-        if self.wanted and copy is not None:
-            linked = LiteralCopy(copy.graph, DATATYPES[copy.datatype], sum(copy.rows.values()))
-            self._metadata.link_literals(store, copy.version, linked)
-
-    def drop_old(self, store: GraphStore, current: int) -> None:
-        """Remove the graphs of versions that are kept no longer; the current one stays."""
+            kept |= {self._name(slot) for slot in _SLOTS}
+        rows = store.select(queries.load("_own_graphs").bind(owner=self._metadata.owner))
+        for graph in sorted({row[0].value for row in rows if row[0] is not None} - kept):
+            if graph.startswith(self._name("")):
+                self._graph(graph).drop(store)
+                shutil.rmtree(self._held(graph), ignore_errors=True)
         copies = self._copies()
-        if self._settings.literals == "rolling":
-            kept = {self._name(slot) for slot in _SLOTS}
-        else:
-            last = sorted(copy.version for copy in copies if copy.complete)[-self._settings.keep :]
-            kept = {copy.graph for copy in copies if copy.version in last}
-        kept |= {copy.graph for copy in copies if copy.version == current}
-        for copy in copies:
-            if copy.graph not in kept:
-                self._metadata.forget_literals(store, copy.graph)
-                self._graph(copy.graph).drop(store)
-                shutil.rmtree(self._kept(copy.graph), ignore_errors=True)
-        self._save([copy for copy in copies if copy.graph in kept])
+        if any(copy.graph not in kept for copy in copies):
+            self._save([copy for copy in copies if copy.graph in kept])
 
     # -- one copy ------------------------------------------------------------------------------
 
     def _begun(
         self, store: GraphStore, folder: VersionFolder, content: Content
     ) -> tuple[_Copy, Content | None]:
-        """The copy to work on, and what it began with.
+        """The copy to work on, and what its graph held when it was begun.
 
         It is one that was interrupted, or a graph that nobody is sent to.
         """
-        rows = {kind: len(iris) for kind, iris in content.iris.items()}
-        new = _Copy("", folder.manifest.version, _digest(folder), self._settings.datatype, rows)
-        if self._settings.literals == "versions":
-            graph = self._name(f"{new.version}/{new.datatype}")
+        visible = self._metadata.literals(store)
+        if self._settings.literals == "rolling":
+            names = [*_SLOTS]
         else:
-            visible = self._metadata.literals(store)
-            graph = next(name for name in map(self._name, _SLOTS) if name not in visible)
-        new = replace(new, graph=graph)
+            name = f"{folder.manifest.version}/{self._settings.datatype}"
+            names = [name, f"{name}/again"]
+        graph = next(graph for graph in map(self._name, names) if graph != visible)
+        new = _Copy(graph, folder.manifest.version, self._digest(folder), content.rows)
         last = next((copy for copy in self._copies() if copy.graph == graph), None)
-        if last is not None and last.datatype == new.datatype:
-            interrupted = not last.complete and last.digest == new.digest
-            if interrupted and last.from_scratch:
-                return last, None
-            if interrupted or self._is_there(store, last):
-                old = Content.load(self._kept(graph))
-                if old is not None:
-                    return (last if interrupted else replace(new, from_scratch=False)), old
+        if last is not None and last.digest == new.digest and last.began_with is None:
+            return last, None
+        if last is not None and self._settings.literals == "rolling":
+            base = last.began_with if last.digest == new.digest else last.digest
+            old = Content.load(self._held(graph)) if self._held_digest(graph) == base else None
+            if old is not None and last.digest == new.digest:
+                return last, old
+            if old is not None and self._is_there(store, last):
+                return replace(new, began_with=base), old
         self._graph(graph).drop(store)
         return new, None
 
     def _bring(
         self, store: GraphStore, begun: _Copy, content: Content, old: Content | None
-    ) -> _Found:
-        """Bring a graph from what it holds to the content."""
+    ) -> tuple[dict[str, Changes], str | None]:
+        """Bring a graph from what it holds to the content; what was changed, and what is wrong."""
         graph = self._graph(begun.graph)
         graph.claim(store)
-        self._metadata.forget_literals(store, begun.graph)
-        changes = content.changes_from(old, self._settings.tolerance)
+        for version, linked in self._metadata.literal_links(store).items():
+            if linked == begun.graph:
+                self._metadata.unlink_literals(store, version)
+        tolerance = self._settings.tolerance
+        changes = content.changes_from(old, tolerance)
 
         def note(done: int) -> None:
             self._remember(replace(begun, done=done))
 
         note(begun.done)
         graph.write(store, content, changes, begun.done, note)
-        held = content.after(old, changes)
-        return _Found(changes, held, graph.problem(store, held))
+        held = content.after(old, changes, tolerance)
+        problem = graph.problem(store, held)
+        if problem is None:
+            if self._settings.literals == "rolling":
+                self._hold(begun, held)
+            graph.finish(store, begun.digest)
+        return changes, problem
 
     def _is_there(self, store: GraphStore, copy: _Copy) -> bool:
-        return copy.complete and self._graph(copy.graph).is_complete(store, copy.rows)
+        graph = self._graph(copy.graph)
+        return graph.is_copy_of(store, copy.digest) and graph.has_rows(store, copy.rows)
 
     def _copy_of(self, folder: VersionFolder) -> _Copy | None:
-        digest, datatype = _digest(folder), self._settings.datatype
-        for copy in self._copies():
-            if copy.complete and (copy.digest, copy.datatype) == (digest, datatype):
-                return copy
-        return None
+        digest = self._digest(folder)
+        return next((copy for copy in reversed(self._copies()) if copy.digest == digest), None)
+
+    def _digest(self, folder: VersionFolder) -> str:
+        sha256 = folder.manifest.files[f"embeddings/{VECTORS}"]["sha256"]
+        return f"{sha256} {self._settings.datatype} {self._settings.tolerance}"
 
     def _graph(self, graph: str) -> LiteralGraph:
         return LiteralGraph(graph, self._metadata.owner, self._settings.datatype)
@@ -190,9 +219,19 @@ class LiteralCopies:
 
     # -- what is remembered --------------------------------------------------------------------
 
-    def _kept(self, graph: str) -> Path:
+    def _held(self, graph: str) -> Path:
         """What a graph that rolls held when it was last complete."""
-        return self._state.path / "literals" / graph.rpartition("/")[2]
+        return self._state.path / "literals" / graph.removeprefix(self._name("")).replace("/", "-")
+
+    def _held_digest(self, graph: str) -> str | None:
+        try:
+            return (self._held(graph) / "copy_of").read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+    def _hold(self, copy: _Copy, held: Content) -> None:
+        with self._state.writing("a copy of the literals"):
+            held.save(self._held(copy.graph), copy.digest)
 
     def _copies(self) -> list[_Copy]:
         try:
@@ -205,20 +244,6 @@ class LiteralCopies:
 
     def _save(self, copies: list[_Copy]) -> None:
         self._state.remember(_RECORD, [asdict(copy) for copy in copies])
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A graph after it was written."""
-
-    changes: dict[str, Changes]
-    held: Content
-    problem: str | None
-
-
-def _digest(folder: VersionFolder) -> str:
-    files = folder.manifest.files
-    return "".join(files[f"embeddings/{name}"]["sha256"][:32] for name in (TENSORS, INDEX))
 
 
 def _counts(changes: dict[str, Changes], rows: int, left_out: int) -> dict[str, float]:

@@ -87,8 +87,7 @@ class PublishTarget:
             return
         with self._store(source) as store:
             head = self._graph.head(store)
-            if self._literals.wanted:
-                store.update(queries.load("_nothing").bind())  # fails now, not after training
+            store.update(queries.load("_nothing").bind())  # fails now, not after training
             if current is None:
                 return
             number = current.manifest.version
@@ -97,8 +96,7 @@ class PublishTarget:
                     self._describe(store, folder)
                 self._stage(store, current)
             elif self._literals.is_missing(store, current):
-                self._literals.write(store, current)
-                self._literals.link(store, current)
+                self._stage(store, current)
             else:
                 return
             self._flip(store, number, ())
@@ -113,8 +111,9 @@ class PublishTarget:
 
     def _stage(self, store: GraphStore, folder: VersionFolder) -> dict[str, float] | None:
         counts = self._literals.write(store, folder)
-        self._describe(store, folder)
-        self._literals.link(store, folder)
+        if self._graph.head(store) != folder.manifest.version:  # else readers would miss it
+            self._describe(store, folder)
+        self._literals.link(store, folder, counts)
         return counts
 
     def _describe(self, store: GraphStore, folder: VersionFolder) -> None:
@@ -128,7 +127,7 @@ class PublishTarget:
     def _flip(self, store: GraphStore, version: int, without_files: Iterable[int]) -> None:
         self._graph.flip(store, version)
         self._graph.forget_files(store, without_files)
-        self._literals.drop_old(store, version)
+        self._literals.drop_old(store, self._state.version(version))
 
     def compact(self) -> tuple[int, int]:
         """Give back the disk space of what was deleted from the store; see `CompactStore`."""

@@ -12,17 +12,20 @@ from kgsync import queries
 from kgsync.errors import ConfigError, StateError
 from kgsync.graph.port import QueryReader
 from kgsync.graph.table import Table
-from kgsync.publish.functions import Functions
+from kgsync.publish.functions import FUNCTIONS, Functions
 from kgsync.publishing import PublishTarget
 from kgsync.queries import Query
+from kgsync.queries.calls import functions_called
 
 if TYPE_CHECKING:
-    from kgsync.publish.functions import Embeddings
+    from kgsync.publish.functions import Vectors
     from kgsync.reader import Reader
 
 __all__ = ["SparqlFunctions", "find_query", "rdflib_functions", "run_query", "sparql_functions"]
 
 _NAME = re.compile(r"[\w-]+")
+_OF_A_VERSION = {"at", "current", "previous", "source"}
+"""What is filled in, and depends on the version that is meant."""
 
 
 class SparqlFunctions(dict[Any, Callable[..., Any]]):
@@ -49,7 +52,7 @@ class SparqlFunctions(dict[Any, Callable[..., Any]]):
 
 
 def sparql_functions(
-    embeddings: Reader | Embeddings, *, version: int | None = None
+    embeddings: Reader | Vectors, *, version: int | None = None
 ) -> SparqlFunctions:
     """The functions over vectors for a `pyoxigraph.Store` of one's own.
 
@@ -65,9 +68,7 @@ def sparql_functions(
 
 
 @contextmanager
-def rdflib_functions(
-    embeddings: Reader | Embeddings, *, version: int | None = None
-) -> Iterator[None]:
+def rdflib_functions(embeddings: Reader | Vectors, *, version: int | None = None) -> Iterator[None]:
     """The functions over vectors, known to rdflib while the block runs.
 
     rdflib computes rows when they are asked for: read an answer to its end inside the block.
@@ -121,10 +122,11 @@ def run_query(
         target: Where it publishes.
         query: The query.
         given: Values of its parameters, as people write them.
-        at: The version behind `kge:vector` and `kge:score`, and what `?current` means.
+        at: The version that is meant: that of `?at` and `?current`, and behind functions of IRIs.
 
     Raises:
-        ConfigError: A parameter is wrong, or the store cannot run this query.
+        ConfigError: A parameter is wrong, the store cannot run this query, or no version can be
+            meant in it.
         QueryError: A function could not use what it was given.
         StateError: There is no such version.
         StoreError: The query is wrong, or the store failed.
@@ -133,6 +135,8 @@ def run_query(
         raise StateError(f"there is no embedding in {sync.state.path} yet; run `kgsync step` first")
     publish = target()
     text = query.bind_given(given, _known(sync, publish, at))
+    if at is not None:
+        _check_dependence(query, given, text)
     functions = _functions(sync, at)
     with publish.reading() as store:
         if not isinstance(store, QueryReader):
@@ -142,12 +146,26 @@ def run_query(
     return table
 
 
-def _known(sync: Reader, publish: PublishTarget, at: int | None) -> dict[str, str]:
+def _check_dependence(query: Query, given: Mapping[str, object], text: str) -> None:
+    """Refuse a version for a query whose answer would be the same without."""
+    about = [p.name for p in query.parameters.values() if p.known_as in _OF_A_VERSION]
+    called = functions_called(text)
+    if called is None or called & set(FUNCTIONS) or set(about) - given.keys():
+        return
+    told = " or ".join(f"${name}" for name in about)
+    reason = f"{told} says so already" if about else "its answer is the same for every version"
+    raise ConfigError(f"query {query.name}: `at` (`--at`) cannot name the version: {reason}")
+
+
+def _known(sync: Reader, publish: PublishTarget, at: int | None) -> dict[str, str | None]:
     """What a query need not be told."""
     if at is not None:
         sync.at(at)  # a version whose files are gone is an error even if no function is called
     folder = sync.state.current() if at is None else sync.state.version(at)
-    known = {"metadata": publish.graph}
+    known: dict[str, str | None] = {
+        "metadata": publish.graph,
+        "at": None if at is None else str(at),
+    }
     if folder is not None:
         manifest = folder.manifest
         known["current"] = str(manifest.version)
@@ -166,10 +184,10 @@ def _functions(embeddings: Any, version: int | None) -> Functions:
     if version not in (None, only):
         raise StateError(f"these are the vectors of version {only}, not of {version}")
 
-    def the_only(asked: int | None) -> Embeddings:
+    def the_only(asked: int | None) -> Vectors:
         if asked not in (None, only):
             raise StateError(f"these are the vectors of version {only}, not of {asked}")
-        given: Embeddings = embeddings
+        given: Vectors = embeddings
         return given
 
     return Functions(the_only)

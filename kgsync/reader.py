@@ -77,7 +77,8 @@ class Reader:
 
         Args:
             query: The name of one, a SPARQL text, or the path of a file.
-            at: The version behind `kge:vector` and `kge:score`; the current one by default.
+            at: The version that is meant, in placeholders and behind functions; by default the
+                current one.
             parameters: Values for its placeholders; `from_` stands for `from`.
 
         Raises:

@@ -130,7 +130,10 @@ class StepReport:
             lines.append(f"moved (NMC)    {values}")
         if self.literals is not None:
             counts = {k: int(v) for k, v in self.literals.items() if k not in ("farthest", "mean")}
-            lines.append(f"literals: {named_counts(counts) or 'none'}")
+            lines.append(f"literals: {named_counts(counts)}")
+            if self.literals["farthest"]:
+                mean, farthest = self.literals["mean"], self.literals["farthest"]
+                lines[-1] += f"; those replaced had moved by {mean:.3g}, at most {farthest:.3g}"
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")

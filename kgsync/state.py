@@ -36,12 +36,14 @@ from typing import Any
 import safetensors
 
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
+from kgsync.publish.files import read_json, recorded, sha256_of
 from kgsync.publish.manifest import Manifest
 
 __all__ = ["FORMAT", "State", "VersionFolder", "write_file"]
 
 FORMAT = 1
 _FOLDER = re.compile(r"\d{6,}")
+_REMEDY = "restore the state from a backup, or start over in another state directory"
 _NOTHING: dict[str, Any] = {"version": None, "highest": 0}
 """What CURRENT says before the first commit."""
 
@@ -65,15 +67,14 @@ class VersionFolder:
             StateCorruptedError: The file is gone or is not what was committed.
         """
         path = self.path / name
-        recorded = self.manifest.files[name]["sha256"]
         try:
-            found = _sha256(path)
+            found = sha256_of(path)
         except OSError as error:
             raise StateCorruptedError(
                 f"version {self.manifest.version} has no usable {path}: {error.strerror}; restore "
                 "the state from a backup or run `kgsync rebuild`"
             ) from error
-        if found != recorded:
+        if found != self.manifest.files[name]["sha256"]:
             raise StateCorruptedError(
                 f"{path} does not match its checksum; restore the state from a backup "
                 "or run `kgsync rebuild`"
@@ -115,7 +116,7 @@ class State:
             StateError: The state is of another format or of another store.
         """
         path = self.path / "state.json"
-        data = self._read_json(path)
+        data = read_json(path, _REMEDY)
         if data.get("format") != FORMAT:
             raise StateError(
                 f"the state in {self.path} has format {data.get('format')}, this kgsync reads "
@@ -181,7 +182,7 @@ class State:
         path = self._folder(number)
         if not path.is_dir():
             raise StateError(f"there is no embedding version {number} in {self.path}")
-        data = self._read_json(path / "manifest.json")
+        data = read_json(path / "manifest.json", _REMEDY)
         body: dict[str, Any] = data.get("manifest") or {}
         if data.get("sha256") != _digest(body):
             raise StateCorruptedError(
@@ -224,7 +225,7 @@ class State:
             for path in sorted(p for p in draft.rglob("*") if p.is_file()):
                 _sync(path)
                 name = path.relative_to(draft).as_posix()
-                files[name] = {"sha256": _sha256(path), "bytes": path.stat().st_size}
+                files[name] = recorded(path)
             body = {**vars(manifest), "files": files}
             text = json.dumps({"sha256": _digest(body), "manifest": body}, indent=1)
             write_file(draft / "manifest.json", text)
@@ -276,7 +277,7 @@ class State:
         return [child for child in self._folder(number).iterdir() if child.is_dir()]
 
     def _pointer(self) -> dict[str, Any]:
-        pointer = self._read_json(self.path / "CURRENT")
+        pointer = read_json(self.path / "CURRENT", _REMEDY)
         version, highest = pointer.get("version"), pointer.get("highest")
         if not isinstance(version, int | None) or not isinstance(highest, int):
             raise StateCorruptedError(
@@ -293,18 +294,6 @@ class State:
 
     def _folder(self, number: int) -> Path:
         return self.path / f"{number:06d}"
-
-    def _read_json(self, path: Path) -> dict[str, Any]:
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise StateCorruptedError(
-                f"{path} cannot be read ({error}); restore the state from a backup, "
-                "or start over in another state directory"
-            ) from error
-        if not isinstance(data, dict):
-            raise StateCorruptedError(f"{path} is not what kgsync wrote")
-        return data
 
     def recall(self, name: str) -> Any:
         """What was remembered under a name; None if nothing was, or it cannot be read."""
@@ -350,11 +339,6 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _digest(body: Any) -> str:

@@ -5,7 +5,7 @@ comment head declares each placeholder with its type, a default where there is o
 
     # $graph: iri                 the named graph to read
     # $k: integer = 10            how many
-    # $version: literal = ?current    filled in by a sync; a variable without one
+    # $to: literal = ?current     filled in by a sync; a variable without one
 
 Values are validated and escaped by type, so that no IRI or string can change the query around it.
 The types are iri, literal, integer, decimal, age ("7d": the time that long ago), the lists iris and
@@ -21,7 +21,7 @@ from functools import cache
 from importlib import resources
 
 from kgsync.errors import ConfigError
-from kgsync.queries.parameters import OPEN, Parameter, declared
+from kgsync.queries.parameters import Parameter, declared, is_open
 from kgsync.queries.rendering import Pattern, Value, check_iri, is_iri, render
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "is_iri",
     "load",
     "parse",
+    "query_form",
     "scope_pattern",
 ]
 
@@ -74,15 +75,16 @@ class Query:
         bound = self.pattern(**values)
         return "\n".join(text for text in (bound.prologue, bound.text) if text)
 
-    def bind_given(self, given: Mapping[str, object], known: Mapping[str, str]) -> str:
+    def bind_given(self, given: Mapping[str, object], known: Mapping[str, str | None]) -> str:
         """Return the query with values as people write them.
 
         Args:
             given: Name -> text, number or list of texts; `*` leaves open what a sync fills in.
-            known: What the sync knows, for placeholders with such a default.
+            known: What the sync knows, for placeholders with such a default; None leaves one open.
 
         Raises:
-            ConfigError: A name is missing or undeclared, or a value does not fit its type.
+            ConfigError: A name is missing or undeclared, a value does not fit its type, or the sync
+                does not know what it should fill in.
         """
         strange = given.keys() - self.parameters.keys()
         if strange:
@@ -90,11 +92,11 @@ class Query:
         values = {}
         for name, parameter in self.parameters.items():
             value = given.get(name)
-            if value is None:
-                value = known.get(parameter.known_as or "")
-            if value is None or (value == OPEN and parameter.known_as):
-                continue
             try:
+                if value is None and parameter.known_as is not None:
+                    value = parameter.filled_in(known)
+                if value is None or (parameter.known_as and is_open(value)):
+                    continue
                 values[name] = parameter.read(value)
             except ConfigError as error:
                 raise ConfigError(f"query {self.name}: {error}") from None
@@ -146,6 +148,14 @@ def parse(name: str, text: str) -> Query:
         ConfigError: A placeholder is declared with a type that there is not.
     """
     return Query(name, text, declared(name, text))
+
+
+def query_form(text: str) -> str:
+    """The word that a query begins with after its prologue, like SELECT; empty if there is none."""
+    prologue = _PROLOGUE.match(text)
+    assert prologue is not None
+    word = re.match(r"[A-Za-z]*", text[prologue.end() :])
+    return word[0].upper() if word else ""
 
 
 def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:

@@ -7,8 +7,8 @@ from typing import Any
 __all__ = ["functions_called"]
 
 
-def functions_called(text: str) -> set[str]:
-    """IRIs of the functions in a query, prefixes resolved; none if it cannot be parsed."""
+def functions_called(text: str) -> set[str] | None:
+    """IRIs of the functions in a query, prefixes resolved; None if it cannot be parsed."""
     from rdflib.plugins.sparql.algebra import translateQuery, traverse
     from rdflib.plugins.sparql.parser import parseQuery
     from rdflib.plugins.sparql.parserutils import CompValue
@@ -22,5 +22,5 @@ def functions_called(text: str) -> set[str]:
     try:
         traverse(translateQuery(parseQuery(text)).algebra, visitPre=visit)
     except Exception:  # noqa: BLE001  rdflib's parser shares no root of errors
-        return set()
+        return None
     return found

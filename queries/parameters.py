@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from kgsync.errors import ConfigError
 from kgsync.queries.rendering import KINDS, Value
 
-__all__ = ["OPEN", "Parameter", "declared"]
+__all__ = ["Parameter", "declared", "is_open"]
 
-OPEN = "*"
+_OPEN = "*"
 """Given as a value: leave the placeholder a variable."""
 
 _DECLARATION = re.compile(
@@ -20,6 +20,14 @@ _DECLARATION = re.compile(
     r"(?:[ \t]*=[ \t]*(?:\"(?P<quoted>[^\"\n]*)\"|(?P<plain>\S+)))?(?P<about>[^\n]*)$",
     re.MULTILINE,
 )
+_UNKNOWN = {
+    "at": "no version was named",
+    "current": "there is no version yet",
+    "metadata": "nothing was published",
+    "previous": "there is no version before this one",
+    "source": "the graph of this version is the default graph, which has no name",
+}
+"""Why a sync may not know what it should fill in."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -43,6 +51,24 @@ class Parameter:
         """The name of what the sync fills in; without a sync it stays a variable."""
         default = self.default or ""
         return default[1:] if default.startswith("?") else None
+
+    def filled_in(self, known: Mapping[str, str | None]) -> str | None:
+        """What a sync puts here; None if it leaves it open.
+
+        Raises:
+            ConfigError: The sync does not know it.
+        """
+        name = self.known_as
+        assert name is not None
+        if name in known:
+            return known[name]
+        if name not in _UNKNOWN:
+            names = ", ".join(f"?{one}" for one in sorted(_UNKNOWN))
+            raise ConfigError(f"${self.name} is to be ?{name}; what a sync fills in is {names}")
+        raise ConfigError(
+            f"${self.name} cannot be filled in: {_UNKNOWN[name]}; give {self.name}=..., of type "
+            f"{self.kind}, or {self.name}={_OPEN} for all there are"
+        )
 
     def read(self, given: object) -> Value:
         """The value that a text, a number or a list of texts stands for.
@@ -84,6 +110,11 @@ class Parameter:
         like = {"integer": "10", "decimal": "0.05", "iri": "http://example.org/x", "age": "7d"}
         hint = f", like {like[self.kind]}" if self.kind in like else ""
         return ConfigError(f"${self.name} must be of type {self.kind}{hint}, not {given!r}")
+
+
+def is_open(given: object) -> bool:
+    """Whether a value, or the only one of a list, says to leave a placeholder a variable."""
+    return given == _OPEN or (isinstance(given, list | tuple) and list(given) == [_OPEN])
 
 
 def declared(query: str, text: str) -> dict[str, Parameter]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +29,19 @@ def _kernels_digest() -> str:
 
 # Tests, and the processes they start, never use kernels that were compiled from another text.
 os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / f"kgsync-kernels-{_kernels_digest()}")
+# Threads of torch that wait for work leave the CPUs to the other processes; read when it is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels before there are several processes that would all do it."""
+    if getattr(config.option, "numprocesses", None):
+        code = (
+            "from kgsync.config import ModelSettings\n"
+            "from kgsync.training.cpu.compiling import load_kernels\n"
+            "load_kernels(ModelSettings())"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -65,8 +65,14 @@ GROUP BY ?p ORDER BY DESC(?n) LIMIT $k
 
 A default that begins with `?` is filled in by the sync: `?metadata` is its metadata graph,
 `?current` the number of its current version (or of that named by `--at`), `?previous` that of the
-version before, `?source` the graph it was read from. Given as `*`, such a placeholder stays a
-variable. Whatever value is given, it cannot change the query around it.
+version before, `?source` the graph it was read from, and `?at` the number that `--at` names. Given
+as `*`, such a placeholder stays a variable; so does `?at` without `--at`. The others must be known:
+the first version has none before, and a default graph has no name, so that `--param` has to say
+what is meant. Whatever value is given, it cannot change the query around it.
+
+`--at VERSION` (`at=` in Python) asks about an older version. Vectors that are literals are there as
+long as they are kept in the store (`publish.keep`); of a version whose literals are gone the answer
+is empty. A query in which no version can be meant, as in `current_vectors`, refuses it.
 
 ## Functions
 

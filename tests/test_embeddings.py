@@ -159,7 +159,25 @@ def test_without_verification_only_what_is_used_is_needed(folder: Path) -> None:
     assert found.vector("http://example.org/e1").shape == (16,)
     (folder / "index.parquet").unlink()
     with pytest.raises(StateCorruptedError, match=r"index\.parquet"):
-        kgsync.load(folder, verify=False).vector("http://example.org/e1")
+        kgsync.load(folder, verify=False)
+
+
+def test_what_is_open_outlives_its_files(tmp_path: Path) -> None:
+    sync = make_sync(tmp_path)
+    sync.step()
+    name, relation = iri("e3"), iri("next")
+    vectors = sync.embedding(name), sync.relation_embedding(relation)
+    near = sync.neighbors(name, 3)
+    found = kgsync.load(sync.state.path)
+    sync.step()
+    sync.state.drop_files([1])
+    assert not found.path.exists()
+    assert name in found
+    assert np.array_equal(found.vector(name), vectors[0])
+    assert np.array_equal(found.vector(relation, "relation"), vectors[1])
+    assert found.neighbors(name, 3) == near
+    (exported,) = found.export(tmp_path / "v.vec")
+    assert exported.read_text().startswith(f"{len(found)} ")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +202,7 @@ def test_files_of_two_versions_are_not_mixed(folder: Path, tmp_path: Path) -> No
     other = random_sidecar(tmp_path / "other", entities=20)
     shutil.copy(other / "index.parquet", folder)
     with pytest.raises(StateCorruptedError, match="not of one version"):
-        kgsync.load(folder, verify=False).iris()
+        kgsync.load(folder, verify=False)
 
 
 def test_descriptions_that_are_none_are_refused(folder: Path) -> None:

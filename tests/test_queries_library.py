@@ -244,6 +244,51 @@ def test_the_run_that_produced_a_literal(world: World) -> None:
     assert world.ask("run_of_literal", iri=iri("nobody")) == []
 
 
+# -- older versions --------------------------------------------------------------------------------
+
+HISTORIES = {
+    "quality_history": "version",
+    "stability_history": "version",
+    "version_history": "version",
+    "lineage": "number",
+}
+
+
+@pytest.mark.parametrize("name", sorted(HISTORIES))
+def test_a_history_ends_with_the_version_that_is_meant(world: World, name: str) -> None:
+    for version in (2, 3):
+        rows = world.ask(name, at=version)
+        whole = world.ask(name)
+        column = HISTORIES[name]
+        assert rows == [row for row in whole if int(row[column]) <= version]
+        parameter = "version" if name == "lineage" else "until"
+        assert world.ask(name, **{parameter: version}) == rows
+    assert len(rows) >= 2
+
+
+def test_what_is_asked_about_an_older_version(world: World) -> None:
+    everything = world.ask("quality_drops", drop=-1)
+    assert [row["version"] for row in everything] == ["2", "3", "4"]
+    assert world.ask("quality_drops", drop=-1, at=3) == everything[:2]
+    assert world.ask("quality_drops", drop=-1, until=1) == []
+    rows = world.ask("run_of_literal", iri=iri("new"), at=3)
+    assert [row["version"] for row in rows] == ["2", "3"]
+    rows = world.ask("entities_without_embedding", graph=GRAPHS.format(version="1"), at=2)
+    assert [row["entity"] for row in rows] == sorted(living("1") - living("2"))
+    assert world.ask("entities_without_embedding", at=2) == []
+
+
+@pytest.mark.parametrize("name", ["current_vectors", "current_version", "old_embeddings"])
+def test_a_query_that_is_always_about_now_refuses_a_version(world: World, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: `at` .* the same for every version"):
+        world.ask(name, at=2)
+
+
+def test_a_version_is_not_named_twice(world: World) -> None:
+    with pytest.raises(ConfigError, match=r"lineage: `at` .* \$version says so already"):
+        world.ask("lineage", at=2, version=3)
+
+
 # -- functions -------------------------------------------------------------------------------------
 
 
@@ -263,6 +308,14 @@ def test_neighbors_of_an_older_version_come_from_its_files(embedded: World) -> N
     assert [row["entity"] for row in rows] == [neighbor.iri for neighbor in expected]
 
 
+def test_neighbors_of_an_older_version_among_literals(embedded: World) -> None:
+    for version in (2, 3):
+        expected = [n.iri for n in embedded.sync.at(version).neighbors(iri("e1"), 5)]
+        rows = embedded.ask("nearest_neighbors", at=version, iri=iri("e1"), k=5)
+        assert [row["entity"] for row in rows] == expected
+    assert embedded.ask("nearest_neighbors", version=99, iri=iri("e1")) == []
+
+
 def test_entities_whose_vector_moved_most(embedded: World) -> None:
     before, after = embedded.sync.at(2), embedded.sync.at(3)
     expected = {
@@ -274,6 +327,7 @@ def test_entities_whose_vector_moved_most(embedded: World) -> None:
     for row in rows:
         assert row["distance"] == pytest.approx(expected[row["entity"]], rel=1e-6)
     assert {row["distance"] for row in embedded.ask("most_moved")} == {0.0}  # 3 and 4 are equal
+    assert embedded.ask("most_moved", at=3, k=5) == rows
 
 
 def test_functions_on_an_endpoint_are_an_error_that_says_so(world: World) -> None:
@@ -312,13 +366,70 @@ def test_a_query_concerns_the_own_sync_unless_told_otherwise(tmp_path: Path) -> 
     assert len(other) == 4
 
 
+def test_each_sync_has_its_own_current_version(tmp_path: Path) -> None:
+    store = target_of("embedded", None)  # type: ignore[arg-type]
+    one, two = sync_of(store, tmp_path / "one"), sync_of(store, tmp_path / "two")
+    one.step()
+    two.catch_up()
+    assert one.query("lineage", metadata="*").column("number") == ["1", "4", "3", "2", "1"]
+    assert one.query("lineage", metadata="urn:kgsync:two").column("number") == ["4", "3", "2", "1"]
+    assert two.query("lineage", metadata="*", at=2).column("number") == ["1", "2", "1"][1:]
+    moved = two.query("most_moved", from_=1, to=2, metadata="*", k=1000).column("entity")
+    assert sorted(map(str, moved)) == sorted(living("1") & living("2"))
+
+
+def test_only_versions_that_led_to_the_current_one_are_in_a_history(tmp_path: Path) -> None:
+    store = target_of("embedded", None)  # type: ignore[arg-type]
+    sync = sync_of(store, tmp_path / "state")
+    sync.catch_up()
+    sync.rollback(2)
+    staged = f"""
+    <urn:kgsync:state#embeddings> <http://www.w3.org/ns/dcat#hasVersion> <urn:staged> .
+    <urn:staged> <http://www.w3.org/ns/dcat#version> "5" .
+    <urn:staged> <http://www.w3.org/ns/dcat#previousVersion> <urn:kgsync:state#v2> .
+    <urn:staged> <http://www.w3.org/ns/prov#wasDerivedFrom> <{EX}kg/12> .
+    <urn:staged> <http://www.w3.org/ns/prov#wasGeneratedBy> <urn:kgsync:state#run1> .
+    """
+    store.load(staged.encode(), ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode("urn:kgsync:state"))
+    assert sync.query("quality_drops", drop=-1).column("version") == ["2"]
+    assert sync.query("version_history").column("version") == ["1", "2"]
+    assert sync.query("run_of_literal", iri=iri("e1")).column("version") == ["1", "2"]
+
+
+@pytest.mark.parametrize("kind", sorted(EMBEDDED))
+def test_a_default_graph_cannot_be_named(tmp_path: Path, kind: str) -> None:
+    text = "".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in ring(12))
+    store: Any = ox.Store() if kind == "embedded" else Dataset()
+    if kind == "embedded":
+        store.load(text.encode(), ox.RdfFormat.N_TRIPLES)
+    else:
+        store.default_graph.parse(data=text, format="nt")
+    settings = replace(
+        quick_settings(),
+        source=SourceSettings(settle="0s"),
+        publish=PublishSettings(literals="versions"),
+    )
+    sync = KGSync(store, state=tmp_path / "state", settings=settings)
+    sync.step()
+    for name in ("entities_without_embedding", "nearest_neighbors_sidecar"):
+        given: dict[str, Any] = {"iri": iri("e1")} if "iri" in queries.load(name).parameters else {}
+        with pytest.raises(ConfigError, match=rf"{name}: \$graph cannot be filled in.*default gr"):
+            sync.query(name, **given)
+        assert sync.query(name, graph=EX + "nothing", **given).rows == []
+    with pytest.raises(ConfigError, match=r"most_moved: \$from cannot be filled in.*give from="):
+        sync.query("most_moved")
+    assert len(sync.query("nearest_neighbors", iri=iri("e1"))) == 10
+
+
 def test_a_query_pasted_into_a_store_works_without_parameters(tmp_path: Path) -> None:
     """What is not filled in is a variable of SPARQL."""
     store = target_of("embedded", None)  # type: ignore[arg-type]
     sync_of(store, tmp_path / "one").catch_up()
-    for name in ("current_version", "version_history", "quality_history", "current_vectors"):
+    whole = {"version_history": 4, "quality_history": 4, "lineage": 4, "current_version": None}
+    for name, count in {**whole, "current_vectors": None}.items():
         rows: Any = store.query(queries.load(name).text)
-        assert len(list(rows)) >= 4, name
+        found = len(list(rows))
+        assert found == count if count else found >= 4, name
 
 
 def test_a_store_that_cannot_be_written_is_asked_where_its_metadata_is(tmp_path: Path) -> None:

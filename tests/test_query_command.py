@@ -113,6 +113,29 @@ def test_parameters_are_given_by_name(kgsync: Run) -> None:
     assert len(json.loads(moved.out)) == 2
 
 
+def test_what_is_filled_in_can_be_left_open(kgsync: Run) -> None:
+    own = json.loads(kgsync("query", "version_history", "--json").out)
+    done = kgsync("query", "version_history", "-p", "metadata=*", "--json")
+    assert json.loads(done.out) == own
+    assert kgsync("query", "lineage", "-p", "version=*", "--json").code == 0
+
+
+def test_an_older_version_can_be_asked_about(kgsync: Run) -> None:
+    done = kgsync("query", "quality_history", "--at", "2", "--json")
+    assert [row["version"] for row in json.loads(done.out)] == ["1", "2"]
+    near = ["query", "nearest_neighbors", "-p", f"iri={iri('e8')}", "-p", "k=40", "--json"]
+    now, then = json.loads(kgsync(*near).out), json.loads(kgsync(*near, "--at", "2").out)
+    assert {row["entity"] for row in now} - {row["entity"] for row in then} == {iri("e7")} - {
+        row["entity"] for row in then
+    }
+    assert now != then
+    refused = kgsync("query", "current_vectors", "--at", "2")
+    assert refused.code == ConfigError.exit_code
+    assert "`at` (`--at`) cannot name the version" in refused.err.replace("\n", " ")
+    text = kgsync("query", "SELECT (1 AS ?x) WHERE { }", "--at", "2")
+    assert text.code == ConfigError.exit_code
+
+
 def test_a_vector_is_cut_in_a_table_and_whole_in_csv(kgsync: Run) -> None:
     assert "…" in kgsync("query", "current_vectors").out
     rows = list(
@@ -164,7 +187,10 @@ def test_the_version_behind_the_functions(kgsync: Run) -> None:
             ["lineage", "-p", "x=1"],
             "query lineage takes the parameters metadata, version; given: x",
         ),
-        (["nearest_neighbors"], "query nearest_neighbors takes the parameters iri, k, metadata"),
+        (
+            ["nearest_neighbors"],
+            "query nearest_neighbors takes the parameters iri, k, metadata, version",
+        ),
         (["nearest_neighbors", "-p", "iri=e1"], r"\$iri: not an absolute IRI: 'e1'"),
         (["most_moved", "-p", "k=many"], r"\$k must be of type integer, like 10, not 'many'"),
         (["most_moved", "-p", "k=1", "-p", "k=2"], r"\$k takes one value; given: 2"),
@@ -243,4 +269,7 @@ def test_an_endpoint_gives_the_same_kinds_of_terms(oxigraph_server: Server) -> N
         ("iri", "urn:x", None, None),
     }
     assert store.query("ASK { }", {}).values() == [(True,)]
+    for other in ("CONSTRUCT WHERE { ?s ?p ?o }", f"# all\nPREFIX e: <{EX}>\ndescribe e:x"):
+        with pytest.raises(ConfigError, match="only SELECT and ASK"):
+            store.query(other, {})
     assert store.query(f"SELECT ?x WHERE {{ ?x <{EX}nothing> ?y }}", {}).rows == []

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgsync import __version__
 from kgsync.cli import snapshots
 from kgsync.cli.output import output
+from kgsync.cli.reports import show_plan, show_report, show_status
 from kgsync.errors import KgsyncError
 
 if TYPE_CHECKING:
-    from kgsync.report import StepReport
     from kgsync.sync import KGSync
 
 __all__ = ["app"]
@@ -106,7 +106,7 @@ def init(
         except KgsyncError:
             config.unlink()  # so that a corrected command finds nothing in its way
             raise
-        _show(report)
+        show_report(report)
     output.data({**answer, "report": report.to_json() if report else None})
     output.text("next: kgsync plan, then kgsync step")
 
@@ -139,33 +139,10 @@ def check(
 def plan(config: Config = _CONFIG, json: Json = False) -> None:
     """Show what the next step would do; nothing is touched."""
     output.json = json
-    from kgsync.report import named_counts, waiting_line
-
     with _sync(config) as sync:
         found = sync.plan()
     output.data(found.to_json())
-    if found.graph_version is None:
-        output.text("nothing to do: the embeddings are up to date")
-    else:
-        output.text(f"next: {found.graph_version} ({found.behind} to do, ordered by {found.order})")
-        assert found.change is not None
-        rows = [(what, f"+{a:,}", f"-{d:,}") for what, a, d in found.change.rows()]
-        output.table(["", "added", "deleted"], rows)
-        if found.gathered:
-            output.text(f"together with {', '.join(found.gathered)}")
-        if found.waiting_until:
-            output.text(waiting_line(found.change, found.waiting_until))
-        output.text(f"found by {found.way}: {found.reason}")
-        if found.removed_share:
-            output.text(f"removes {found.removed_share:.1%} of the current edges")
-        if any(found.skipped.values()):
-            output.text(f"not embedded: {named_counts(found.skipped)}")
-    if found.passed_over:
-        output.text(f"turned up late, will not be taken: {', '.join(found.passed_over)}")
-    if found.empty:
-        output.text(f"empty, will be passed over: {', '.join(found.empty)}")
-    if found.pending:
-        output.text(f"not issued yet: {', '.join(found.pending)}")
+    show_plan(found)
 
 
 @app.command()
@@ -183,7 +160,7 @@ def step(
     with _sync(config) as sync:
         while True:
             report = sync.step(allow_large_removal=allow_large_removal, now=now)
-            _show(report)
+            show_report(report)
             output.committed += [report.to_json()] if report.changed else []
             if not all_ or not report.changed or report.behind == 0:
                 break
@@ -218,7 +195,7 @@ def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
     with _sync(config) as sync:
         report = sync.rebuild()
     output.data(report.to_json())
-    _show(report)
+    show_report(report)
 
 
 @app.command()
@@ -281,16 +258,7 @@ def status(config: Config = _CONFIG, json: Json = False) -> None:
     with _sync(config) as sync:
         found, history = sync.status(), sync.history()
     output.data({**found.to_json(), "history": [report.to_json() for report in history]})
-    for line in found.run.lines() if found.run else ():
-        output.text(line)
-    if found.version is None:
-        output.text(f"no embeddings in {found.state} yet; run kgsync step")
-        return
-    assert found.model is not None
-    output.text(f"version {found.version} of {found.graph_version}, committed {found.created}")
-    output.text(f"{found.model['name']}, dimension {found.model['dimension']}")
-    output.text(f"state {found.state}, files kept for versions {_join(found.retained)}")
-    show_history(history)
+    show_status(found, history)
 
 
 @app.command()
@@ -402,71 +370,6 @@ def _sync(config: Path) -> Iterator[KGSync]:
 
     with output.listening() as listener:
         yield KGSync.from_config(config, listener)
-
-
-def _show(report: StepReport) -> None:
-    """A report for people."""
-    if not report.changed:
-        waits = report.action == "waiting"
-        current = f"nothing new: version {report.version} is up to date"
-        output.text(str(report) if waits else current)
-        for warning in report.warnings:
-            output.text(f"warning: {warning}")
-        return
-    output.heading(f"version {report.version}: {report.action} from {report.graph_version}")
-    assert report.change is not None
-    rows = [(what, f"+{a:,}", f"-{d:,}") for what, a, d in report.change.rows()]
-    output.table(["", "added", "deleted"], rows)
-    for line in report.summary():
-        output.text(line)
-    output.text(f"files: {report.files}")
-
-
-def show_history(history: list[StepReport]) -> None:
-    """One row a version: what changed, how good it was before and after, how long it took."""
-    rows = []
-    for report in history:
-        assert report.change is not None
-        change = report.change
-        rows.append(
-            (
-                str(report.version),
-                _tail(report.graph_version),
-                report.action,
-                f"+{sum(change.added_triples):,} -{sum(change.deleted_triples):,}",
-                f"+{change.added_entities:,} -{change.deleted_entities:,}",
-                f"+{change.added_relations} -{change.deleted_relations}",
-                _mrr(report.quality_before),
-                _mrr(report.quality),
-                f"{report.quality['hits@10']:.3f}" if report.quality else "-",
-                f"{sum(report.seconds.values()):.1f}",
-            )
-        )
-    columns = [
-        "version",
-        "graph",
-        "action",
-        "triples",
-        "entities",
-        "relations",
-        "MRR before",
-        "after",
-        "Hits@10",
-        "seconds",
-    ]
-    output.table(columns, rows)
-
-
-def _mrr(quality: dict[str, Any] | None) -> str:
-    return f"{quality['mrr']:.3f}" if quality else "-"
-
-
-def _tail(name: str | None) -> str:
-    return (name or "").rstrip("/#").rpartition("/")[2]
-
-
-def _join(numbers: tuple[int, ...]) -> str:
-    return ", ".join(str(number) for number in numbers)
 
 
 def _names(text: str) -> list[str]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from kgsync.cli.app import show_history
 from kgsync.cli.demo_graph import BASE, HEROINE, DemoWorld
 from kgsync.cli.output import output
+from kgsync.cli.reports import show_history
 from kgsync.errors import ConfigError
 from kgsync.listener import Listener
 from kgsync.sync import KGSync

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import cast
 
 from kgsync.cli.output import output
-from kgsync.embeddings import Kind, load
+from kgsync.embeddings import load
 from kgsync.publish.export import format_of
 from kgsync.sync import KGSync
+from kgsync.vectors import Kind
 
 __all__ = ["export_vectors"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,11 @@ from kgsync.graph.hashing import keyed_hashes
 __all__ = ["Ids", "TermIndex", "TermTable"]
 
 Ids = NDArray[np.int32]
+
+_SCANS = 16
+"""Searches through all IRIs that take about as long as sorting them."""
+_BLOCK = 1 << 16
+"""IRIs that are Python objects at a time."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,12 @@ class TermTable:
         return found
 
     def id(self, iri: str) -> int | None:
-        """Id of one IRI, or None."""
-        position = int(pc.index(self.iris, pa.scalar(iri, pa.string())).as_py())
-        return None if position < 0 else position
+        """Id of one IRI, or None; fast also for many, one after the other."""
+        return self._search.find(iri)
+
+    @cached_property
+    def _search(self) -> _Search:
+        return _Search(self.iris)
 
     def names(self, ids: Ids) -> Any:
         """IRIs of ids, as an Arrow string array."""
@@ -80,6 +89,44 @@ class TermTable:
             close = names.filter(pc.match_substring(pc.utf8_lower(names), local[:3]))[:20_000]
         by_local = {_local_name(name).lower(): name for name in close.to_pylist()}
         return [by_local[m] for m in difflib.get_close_matches(local, by_local, count, 0.6)]
+
+
+class _Search:
+    """Finds IRIs one at a time, and keeps no Python object a row: there may be millions."""
+
+    def __init__(self, iris: Any) -> None:
+        self._iris = iris
+        self._scans = 0
+
+    def find(self, iri: str) -> int | None:
+        if self._scans < _SCANS:
+            self._scans += 1
+            return self._scanned(iri)
+        hashes, rows = self._by_hash
+        wanted = hash(iri)
+        place = bisect_left(hashes, wanted)
+        while place < len(hashes) and hashes[place] == wanted:
+            if self._iris[rows[place]].as_py() == iri:
+                return rows[place]
+            place += 1
+        return None
+
+    def _scanned(self, iri: str) -> int | None:
+        try:
+            wanted = pa.scalar(iri, pa.string())
+        except UnicodeEncodeError:
+            return None
+        position = int(pc.index(self._iris, wanted).as_py())
+        return None if position < 0 else position
+
+    @cached_property
+    def _by_hash(self) -> tuple[memoryview, memoryview]:
+        """Python's hashes of all IRIs, sorted, and whose they are."""
+        blocks = (self._iris[i : i + _BLOCK] for i in range(0, len(self._iris), _BLOCK))
+        texts = (text for block in blocks for text in block.to_pylist())
+        hashes = np.fromiter(map(hash, texts), np.int64, len(self._iris))
+        rows = np.argsort(hashes, kind="stable")
+        return hashes[rows].data, rows.data
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ Vectors = Mapping[str, tuple[Any, Table]]
 
 _AT_A_TIME = 1 << 20
 """Numbers that are turned into text at a time."""
+_LARGEST_NAMES = 1 << 31
+"""Bytes of the IRIs of a kind in an npz file, where numpy reads them without further ado."""
 _SUFFIXES = {
     ".vec": "word2vec",
     ".vec.gz": "word2vec",
@@ -52,7 +54,8 @@ def export(
         The files that were written.
 
     Raises:
-        ConfigError: The format is unknown, a file is there already, or usearch is missing.
+        ConfigError: The format is unknown or too small for such IRIs, a file is there already, or
+            usearch is missing.
         StateWriteError: The disk refused.
     """
     writer = FORMATS[format_of(path, format_)]
@@ -117,10 +120,18 @@ def _write_word2vec(files: list[Path], vectors: Vectors) -> None:
 def _write_npz(files: list[Path], vectors: Vectors) -> None:
     arrays: dict[str, Any] = {}
     for each, (iris, table) in vectors.items():
+        longest = pc.max(pc.utf8_length(iris)).as_py() or 0
+        size = np.dtype(f"U{max(1, longest)}").itemsize * len(iris)
+        if size > _LARGEST_NAMES:
+            raise ConfigError(
+                f"the IRIs of kind {each} would take {size / 2**30:.1f} GB in an npz file, where "
+                f"each takes as much room as the longest, of {longest:,} characters; export them "
+                "as parquet"
+            )
         arrays[f"{each}_iris"] = np.array(iris.to_pylist(), dtype=np.str_)
         arrays[f"{each}_vectors"] = table
     with files[0].open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        np.savez(file, **arrays)
 
 
 def _write_parquet(files: list[Path], vectors: Vectors) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import sqrt
 from typing import Any, NamedTuple, Protocol
 
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from kgsync.errors import KgsyncError, QueryError
 from kgsync.graph.port import Function, Term
+from kgsync.graph.terms import TermTable
 from kgsync.publish.literals import DATATYPES, decode, encode
 
-__all__ = ["COSINE", "EUCLIDEAN", "FUNCTIONS", "SCORE", "VECTOR", "Embeddings", "Functions"]
+__all__ = ["COSINE", "EUCLIDEAN", "FUNCTIONS", "SCORE", "VECTOR", "Functions", "Vectors"]
 
 COSINE = "https://w3id.org/rdf-tensor/functions#cosineSimilarity"
 EUCLIDEAN = "https://w3id.org/rdf-tensor/functions#euclideanDistance"
@@ -34,7 +35,7 @@ _REMEMBERED = 256
 _SHOWN = 60
 
 
-class Embeddings(Protocol):
+class Vectors(Protocol):
     """The vectors of one version, as `sync.at()` and `kgsync.load()` give them."""
 
     def iris(self, kind: Any) -> Any:
@@ -52,35 +53,30 @@ class _Known(NamedTuple):
 class _Rows:
     """The rows of one version by IRI."""
 
-    def __init__(self, embeddings: Embeddings) -> None:
-        self._embeddings = embeddings
-
-    @cached_property
-    def entities(self) -> dict[str, NDArray[np.float32]]:
-        return self._by_iri("entity")
-
-    @cached_property
-    def relations(self) -> dict[str, NDArray[np.float32]]:
-        return self._by_iri("relation")
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+        self._tables: dict[str, tuple[TermTable, NDArray[np.float32]]] = {}
 
     def find(self, iri: str) -> NDArray[np.float32] | None:
-        found = self.entities.get(iri)
-        if found is None:
-            found = self.relations.get(iri)
-        return None if found is None else found.reshape(-1)
+        """The vector of an entity, or else of a relation."""
+        found = self._find("entity", iri)
+        return self._find("relation", iri) if found is None else found
 
     def score(self, head: str, relation: str, tail: str) -> float | None:
-        ends = self.entities
-        if head not in ends or tail not in ends or relation not in self.relations:
+        wanted = ("entity", head), ("entity", tail), ("relation", relation)
+        if any(self._find(kind, iri) is None for kind, iri in wanted):
             return None
-        score: Callable[[str, str, str], float] | None = getattr(self._embeddings, "score", None)
+        score: Callable[[str, str, str], float] | None = getattr(self._vectors, "score", None)
         if score is None:
             raise QueryError("files alone have no model; use a KGSync, which has")
         return score(head, relation, tail)
 
-    def _by_iri(self, kind: str) -> dict[str, NDArray[np.float32]]:
-        iris = self._embeddings.iris(kind).to_pylist()
-        return dict(zip(iris, self._embeddings.table(kind), strict=True))
+    def _find(self, kind: str, iri: str) -> NDArray[np.float32] | None:
+        if kind not in self._tables:
+            self._tables[kind] = TermTable(self._vectors.iris(kind)), self._vectors.table(kind)
+        terms, table = self._tables[kind]
+        row = terms.id(iri)
+        return None if row is None else table[row].reshape(-1)
 
 
 class Functions:
@@ -90,7 +86,7 @@ class Functions:
     and `check` raises it.
     """
 
-    def __init__(self, at: Callable[[int | None], Embeddings]) -> None:
+    def __init__(self, at: Callable[[int | None], Vectors]) -> None:
         """Name the vectors; nothing is read before a function needs it.
 
         Args:

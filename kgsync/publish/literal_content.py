@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ import pyoxigraph as ox
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from kgsync.publish.sidecar import INDEX, TENSORS, read_tables
+from kgsync.errors import StateCorruptedError
+from kgsync.publish.mapping import map_tables
+from kgsync.publish.sidecar import INDEX, TENSORS
 from kgsync.queries import is_iri
 
 __all__ = ["KINDS", "Changes", "Content"]
@@ -25,6 +29,8 @@ KINDS = {
     "relation": "https://w3id.org/kgsync/ns#relationEmbedding",
 }
 """Kind of element -> property of its literal. An IRI may be both."""
+_AT_A_TIME = 1 << 22
+"""Numbers that are compared at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True)
@@ -34,47 +40,55 @@ class Content:
     iris: dict[str, Any]
     """Kind -> Arrow string array."""
     tables: dict[str, NDArray[np.float32]]
-    """Kind -> one vector a row."""
+    """Kind -> one vector a row; may be mapped from a file."""
 
     def __len__(self) -> int:
-        return sum(len(iris) for iris in self.iris.values())
+        return sum(self.rows.values())
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many vectors of each kind there are."""
+        return {kind: len(iris) for kind, iris in self.iris.items()}
 
     @classmethod
     def of_sidecar(cls, folder: Path) -> Content:
         """What the sidecar files of a version say."""
-        index, tables = pq.read_table(folder / INDEX), read_tables(folder)
+        index, tables = pq.read_table(folder / INDEX), map_tables(folder / TENSORS)
         iris = {k: index.filter(pc.equal(index["kind"], k))["iri"].combine_chunks() for k in KINDS}
-        return cls(iris, {kind: tables[kind] for kind in KINDS})
+        flat = {k: t.reshape(len(t), prod(t.shape[1:])) for k, t in tables.items() if k in KINDS}
+        return cls(iris, flat)
 
     @classmethod
     def load(cls, folder: Path) -> Content | None:
         """What was saved; None if it cannot be read."""
         try:
             return cls.of_sidecar(folder)
-        except (OSError, KeyError, pa.ArrowException, safetensors.SafetensorError):
+        except (OSError, KeyError, ValueError, pa.ArrowException, StateCorruptedError):
             return None
 
     def writable(self) -> Content:
         """Without those whose name a store would refuse."""
-        keep = {
-            kind: np.array([*map(_is_writable, self.iris[kind].to_pylist())], bool)
-            for kind in KINDS
-        }
+        keep = {kind: _writable(self.iris[kind]) for kind in KINDS}
+        if all(flags.all() for flags in keep.values()):
+            return self
         return Content(
             {kind: self.iris[kind].filter(pa.array(keep[kind])) for kind in KINDS},
             {kind: self.tables[kind][keep[kind]] for kind in KINDS},
         )
 
-    def save(self, folder: Path) -> None:
-        """Keep it, in the way of a sidecar."""
+    def save(self, folder: Path, digest: str) -> None:
+        """Keep it in the way of a sidecar, with what it is a copy of."""
         beside = folder.with_name(folder.name + ".new")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
-        safetensors.numpy.save_file(self.tables, beside / TENSORS)
+        whole = {kind: np.ascontiguousarray(table) for kind, table in self.tables.items()}
+        safetensors.numpy.save_file(whole, beside / TENSORS)
         kinds = [pa.repeat(kind, len(self.iris[kind])) for kind in KINDS]
         iris = [self.iris[kind] for kind in KINDS]
         index = pa.table({"kind": pa.concat_arrays(kinds), "iri": pa.concat_arrays(iris)})
         pq.write_table(index, beside / INDEX)
+        (beside / "copy_of").write_text(digest, encoding="utf-8")
+        os.sync()
         shutil.rmtree(folder, ignore_errors=True)
         beside.rename(folder)
 
@@ -84,16 +98,12 @@ class Content:
 
     def _changes(self, kind: str, old: Content | None, tolerance: float) -> Changes:
         iris, table = self.iris[kind], self.tables[kind]
-        if old is None or old.tables[kind].shape[1:] != table.shape[1:]:
+        if old is None or old.tables[kind].shape[1] != table.shape[1]:
             gone = old.iris[kind] if old else iris[:0]
             return Changes(np.arange(len(table)), iris[:0], gone, np.empty(0, np.float32))
         at = pc.fill_null(pc.index_in(iris, value_set=old.iris[kind]), -1).to_numpy()
         stays = np.flatnonzero(at >= 0)
-        before = old.tables[kind][at[stays]].reshape(len(stays), -1)
-        after = table[stays].reshape(len(stays), -1)
-        distance = np.linalg.norm(after - before, axis=1)
-        # Exactly the same, where nothing else is tolerated: also the sign of a zero.
-        moved = distance > tolerance if tolerance else _bits(after) != _bits(before)
+        distance, moved = _movement(old.tables[kind], at[stays], table, stays, tolerance)
         left = np.ones(len(old.iris[kind]), bool)
         left[at[stays]] = False
         replaced = stays[moved]
@@ -104,17 +114,16 @@ class Content:
             distance[moved],
         )
 
-    def after(self, old: Content | None, changes: dict[str, Changes]) -> Content:
+    def after(self, old: Content | None, changes: dict[str, Changes], tolerance: float) -> Content:
         """What a graph that held `old` holds when the changes are made."""
-        if old is None:
+        if old is None or not tolerance:
             return self
         tables = {}
         for kind, change in changes.items():
-            table = self.tables[kind].copy()
+            table = np.array(self.tables[kind])
             kept = np.setdiff1d(np.arange(len(table)), change.written)
             at = pc.index_in(self.iris[kind].take(pa.array(kept)), value_set=old.iris[kind])
-            if len(kept):
-                table[kept] = old.tables[kind][at.to_numpy()]
+            table[kept] = old.tables[kind][at.to_numpy().astype(np.int64)]
             tables[kind] = table
         return Content(self.iris, tables)
 
@@ -133,6 +142,15 @@ class Changes:
     """How far those that are replaced have moved."""
 
 
+def _writable(iris: Any) -> NDArray[np.bool_]:
+    step = 100_000  # strings of Python at a time
+    parts = [
+        np.array([*map(_is_writable, iris[start : start + step].to_pylist())], bool)
+        for start in range(0, len(iris), step)
+    ]
+    return np.concatenate([np.empty(0, bool), *parts])
+
+
 def _is_writable(iri: str) -> bool:
     if not is_iri(iri):
         return False
@@ -143,7 +161,21 @@ def _is_writable(iri: str) -> bool:
     return True
 
 
-def _bits(rows: NDArray[np.float32]) -> NDArray[np.void]:
-    """Rows as values that are equal only if all their bits are."""
-    whole = np.ascontiguousarray(rows)
-    return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).reshape(-1)
+def _movement(
+    old: NDArray[np.float32],
+    old_rows: NDArray[np.int64],
+    new: NDArray[np.float32],
+    new_rows: NDArray[np.int64],
+    tolerance: float,
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """How far rows moved, and whether that is too far to leave their literals alone."""
+    distance, moved = np.empty(len(new_rows), np.float32), np.empty(len(new_rows), bool)
+    step = max(1, _AT_A_TIME // max(1, new.shape[1]))
+    for start in range(0, len(new_rows), step):
+        some = slice(start, start + step)
+        before, after = old[old_rows[some]], new[new_rows[some]]
+        distance[some] = np.linalg.norm(after - before, axis=1)
+        # Exactly the same, where nothing else is tolerated: also the sign of a zero.
+        bits = (after.view(np.uint32) != before.view(np.uint32)).any(axis=1)
+        moved[some] = distance[some] > tolerance if tolerance else bits
+    return distance, moved

@@ -23,7 +23,9 @@ __all__ = ["LiteralGraph"]
 
 _INSERTED, _NAMED = 5000, 1000
 """Literals in one insertion, which the adapter may divide; elements named in one query."""
-_SAMPLED = 50
+_NUMBERS = 2_000_000
+"""And at most so many numbers: vectors may be long."""
+_SAMPLED, _SAMPLED_NUMBERS = 50, 100_000
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,12 @@ class LiteralGraph:
                 "nothing was changed: set publish.graph to another name"
             )
         store.update(queries.load("_mark_graph").bind(graph=self.graph, owner=self.owner))
+        if self._owners(store) != [self.owner]:
+            store.update(queries.load("_unmark_graph").bind(graph=self.graph, owner=self.owner))
+            raise PermanentStoreError(
+                f"another sync has taken <{self.graph}> in {store.label} at the same moment; give "
+                "each sync a publish.graph of its own"
+            )
 
     def drop(self, store: GraphStore) -> None:
         """Remove the graph, if it is ours."""
@@ -65,7 +73,7 @@ class LiteralGraph:
         done: int,
         note: Callable[[int], None],
     ) -> None:
-        """Make the changes, part by part.
+        """Make the changes, part by part; meanwhile the graph is a copy of nothing.
 
         Args:
             store: Where.
@@ -74,6 +82,7 @@ class LiteralGraph:
             done: How many parts were done before an interruption.
             note: Told how many parts are done, after each.
         """
+        store.update(queries.load("_begin_copy").bind(graph=self.graph))
         for number, part in enumerate(self._parts(store, new, changes), start=1):
             if number > done:
                 part()
@@ -90,17 +99,29 @@ class LiteralGraph:
                     text = remove.bind(graph=self.graph, property=KINDS[kind], elements=some)
                     yield partial(store.update, text)
         for kind, change in changes.items():
-            for start in range(0, len(change.written), _INSERTED):
-                yield partial(self._insert, store, new, kind, change.written[start:][:_INSERTED])
+            width = max(1, new.tables[kind].shape[1])
+            step = max(1, min(_INSERTED, _NUMBERS // width))
+            for start in range(0, len(change.written), step):
+                yield partial(self._insert, store, new, kind, change.written[start:][:step])
 
     def _insert(self, store: GraphStore, new: Content, kind: str, rows: NDArray[np.int64]) -> None:
         iris = new.iris[kind].take(pa.array(rows))
         table = new.tables[kind][rows]
         store.insert(self.graph, ntriples(iris, KINDS[kind], table, self.datatype))
 
-    def is_complete(self, store: GraphStore, rows: dict[str, int]) -> bool:
-        """Whether the graph holds so many literals of each kind, and is ours."""
-        return self._owners(store) == [self.owner] and self._counts(store) == rows
+    def finish(self, store: GraphStore, digest: str) -> None:
+        """Note in the graph what it is a complete copy of."""
+        store.update(queries.load("_finish_copy").bind(graph=self.graph, digest=digest))
+
+    def is_copy_of(self, store: GraphStore, digest: str) -> bool:
+        """Whether the graph is ours and says that it is a complete copy of that."""
+        rows = store.select(queries.load("_copy_of").bind(graph=self.graph))
+        found = [tuple(term and term.value for term in row) for row in rows]
+        return found == [(self.owner, digest)]
+
+    def has_rows(self, store: GraphStore, rows: dict[str, int]) -> bool:
+        """Whether the graph holds so many literals of each kind."""
+        return self._counts(store) == rows
 
     def problem(self, store: GraphStore, content: Content) -> str | None:
         """What is wrong with the graph, by the number of literals and some of them bit by bit."""
@@ -114,7 +135,11 @@ class LiteralGraph:
             )
         random = np.random.default_rng(0)
         for kind, property_ in KINDS.items():
-            rows = np.sort(random.choice(wanted[kind], min(wanted[kind], _SAMPLED), replace=False))
+            width = max(1, content.tables[kind].shape[1])
+            size = min(wanted[kind], _SAMPLED, max(1, _SAMPLED_NUMBERS // width))
+            if not size:
+                continue
+            rows = np.sort(random.choice(wanted[kind], size, replace=False))
             iris = content.iris[kind].take(pa.array(rows)).to_pylist()
             expected = encode(content.tables[kind][rows], self.datatype).to_pylist()
             some = queries.load("_some_vectors")

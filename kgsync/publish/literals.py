@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,15 @@ def encode(table: Table, datatype: str) -> Any:
     Raises:
         StateError: A vector holds NaN or an infinity.
     """
-    flat = np.ascontiguousarray(table.reshape(len(table), -1), dtype=np.float32)
+    flat = np.ascontiguousarray(table.reshape(len(table), prod(table.shape[1:])), np.float32)
     if not np.isfinite(flat).all():
         raise StateError(
             "a vector holds NaN or an infinity, which no literal can; the embedding is damaged: "
             "run `kgsync rebuild`"
         )
     if datatype == "base64":
-        return pa.array(base64.b64encode(row.tobytes()).decode() for row in flat.astype(_STORED))
+        texts = [base64.b64encode(row.tobytes()).decode() for row in flat.astype(_STORED)]
+        return pa.array(texts, pa.string())
     numbers = pc.cast(pa.array(flat.reshape(-1)), pa.string())
     # Read as an integer, -0 would lose its sign.
     numbers = pc.if_else(pc.equal(numbers, "-0"), "-0.0", numbers)

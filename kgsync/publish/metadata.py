@@ -24,6 +24,9 @@ from kgsync.publish.manifest import Manifest
 
 __all__ = ["LiteralCopy", "MetadataGraph"]
 
+_NAMED = 500
+"""Versions in one update."""
+
 
 @dataclass(frozen=True)
 class LiteralCopy:
@@ -34,6 +37,10 @@ class LiteralCopy:
     """IRI of the literals' datatype."""
     rows: int
     """How many literals there are."""
+    written: int
+    """How many of them had to be written."""
+    farthest: float
+    """How far the farthest of them had moved since it was written before."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +138,19 @@ class MetadataGraph:
     def forget_files(self, store: GraphStore, versions: Iterable[int]) -> None:
         """Stop naming the files of versions whose files are gone."""
         iris = [self.version_iri(version) for version in versions]
-        if iris:
-            store.update(queries.load("_forget_files").bind(graph=self.graph, versions=iris))
+        for start in range(0, len(iris), _NAMED):
+            some = iris[start : start + _NAMED]
+            store.update(queries.load("_forget_files").bind(graph=self.graph, versions=some))
 
-    def literals(self, store: GraphStore) -> set[str]:
+    def literals(self, store: GraphStore) -> str | None:
         """The graph of literals that readers of the current version are sent to."""
         rows = store.select(queries.load("_current_literals").bind(graph=self.graph))
-        return {row[0].value for row in rows if row[0] is not None}
+        return next((row[0].value for row in rows if row[0] is not None), None)
+
+    def literal_links(self, store: GraphStore) -> dict[int, str]:
+        """The graphs of literals that readers are sent to, by version."""
+        rows = store.select(queries.load("_literal_links").bind(graph=self.graph))
+        return {int(version.value): graph.value for version, graph in rows if version and graph}
 
     def link_literals(self, store: GraphStore, version: int, copy: LiteralCopy) -> None:
         """Send readers of a version that is described already to its literals, in one move."""
@@ -149,10 +162,13 @@ class MetadataGraph:
             literals=copy.graph,
             datatype=copy.datatype,
             rows=copy.rows,
+            written=copy.written,
+            farthest=copy.farthest,
         )
         store.update(update)
 
-    def forget_literals(self, store: GraphStore, literals: str) -> None:
-        """Send nobody to a graph of literals that is about to change or go."""
-        forget = queries.load("_forget_literals")
-        store.update(forget.bind(graph=self.graph, literals=literals))
+    def unlink_literals(self, store: GraphStore, version: int) -> None:
+        """Send readers of a version to no literals any more."""
+        iri = self.version_iri(version)
+        unlink = queries.load("_unlink_literals")
+        store.update(unlink.bind(graph=self.graph, version=iri, copy=f"{iri}-literals"))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kgsync.errors import StateCorruptedError, StateError
+from kgsync.publish.files import FOLDER, read_json, recorded, sidecar_files
 from kgsync.publish.sidecar import DESCRIPTION, FORMAT, TENSORS
 
 __all__ = ["Description", "find_sidecar"]
 
 _REMEDY = "copy the folder again or restore it from a backup"
-_INSIDE = "embeddings/"
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Description:
             StateCorruptedError: It is not what kgsync wrote.
             StateError: It is of another format.
         """
-        content = _read_json(path)
+        content = read_json(path, _REMEDY)
         if content.get("format") != FORMAT:
             raise StateError(
                 f"{path} has format {content.get('format')}, this kgsync reads {FORMAT}; use the "
@@ -53,12 +51,8 @@ class Description:
             StateCorruptedError: It is not what kgsync wrote.
         """
         try:
-            manifest = _read_json(path)["manifest"]
-            files = {
-                name.removeprefix(_INSIDE): recorded
-                for name, recorded in manifest["files"].items()
-                if name.startswith(_INSIDE)
-            }
+            manifest = read_json(path, _REMEDY)["manifest"]
+            files = sidecar_files(manifest["files"])
             name = manifest["graph_version"]["name"]
         except (KeyError, TypeError, AttributeError) as error:
             raise StateCorruptedError(f"{path} is not what kgsync wrote; {_REMEDY}") from error
@@ -77,21 +71,20 @@ class Description:
         Raises:
             StateCorruptedError: One is missing or differs.
         """
-        for name, recorded in self.files.items():
+        for name, written in self.files.items():
             path = folder / name
             try:
-                size = path.stat().st_size
-                with path.open("rb") as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                found = recorded(path)
             except OSError as error:
                 raise StateCorruptedError(
                     f"cannot read {path}: {error.strerror}; {_REMEDY}"
                 ) from error
-            if size != recorded["bytes"]:
+            if found["bytes"] != written["bytes"]:
                 raise StateCorruptedError(
-                    f"{path} has {size:,} bytes where {recorded['bytes']:,} were written; {_REMEDY}"
+                    f"{path} has {found['bytes']:,} bytes where {written['bytes']:,} were written; "
+                    f"{_REMEDY}"
                 )
-            if digest != recorded["sha256"]:
+            if found["sha256"] != written["sha256"]:
                 raise StateCorruptedError(f"{path} does not match its checksum; {_REMEDY}")
 
 
@@ -111,8 +104,8 @@ def find_sidecar(path: Path) -> tuple[Path, Description]:
         return _through(path)
     if (path / "current.json").is_file():
         return _through(path / "current.json")
-    if (path / _INSIDE).is_dir():
-        path = path / _INSIDE
+    if (path / FOLDER).is_dir():
+        path = path / FOLDER
     if (path / DESCRIPTION).is_file():
         return path, Description.read(path / DESCRIPTION)
     manifest = path.resolve().parent / "manifest.json"
@@ -130,17 +123,7 @@ def find_sidecar(path: Path) -> tuple[Path, Description]:
 
 def _through(entry: Path) -> tuple[Path, Description]:
     """The folder that a current.json names."""
-    folder = _read_json(entry).get("folder")
+    folder = read_json(entry, _REMEDY).get("folder")
     if not isinstance(folder, str):
         raise StateError(f"{entry} names no folder of embeddings; it is no current.json of kgsync")
     return entry.parent / folder, Description.read(entry)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StateCorruptedError(f"cannot read {path}: {error}; {_REMEDY}") from error
-    if not isinstance(content, dict):
-        raise StateCorruptedError(f"{path} is not what kgsync wrote; {_REMEDY}")
-    return content

@@ -9,7 +9,6 @@ sidecar.json          what the version is, with a checksum of every other file
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from kgsync.errors import ConfigError
+from kgsync.publish.files import recorded
 
 __all__ = [
     "DESCRIPTION",
@@ -73,7 +73,7 @@ def write_sidecar(folder: Path, sidecar: Sidecar) -> None:
         "format": FORMAT,
         **sidecar.about,
         "dimension": int(sidecar.tables["entity"].shape[1]),
-        "files": {name: _recorded(folder / name) for name in FILES if name != DESCRIPTION},
+        "files": {name: recorded(folder / name) for name in FILES if name != DESCRIPTION},
     }
     text = json.dumps(description, indent=1, ensure_ascii=False)
     (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
@@ -173,9 +173,3 @@ def _checked(path: Path, kind: str, iris: list[str], vectors: Any) -> tuple[list
 def _lists(table: Table) -> Any:
     offsets = np.arange(0, table.size + 1, max(1, table.shape[1]), dtype=np.int64)
     return pa.LargeListArray.from_arrays(offsets, pa.array(table.reshape(-1)))
-
-
-def _recorded(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"sha256": digest, "bytes": path.stat().st_size}

@@ -1,11 +1,32 @@
-"""How many CPU threads torch uses, and that idle ones sleep."""
+"""Work on several CPU threads, how many torch uses, and that its idle ones sleep."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-__all__ = ["usable_cpus", "use_threads"]
+__all__ = ["on_threads", "usable_cpus", "use_threads"]
+
+Result = TypeVar("Result")
+
+
+def on_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+    """Do work once on each of so many threads, on this one if it is alone.
+
+    Args:
+        work: Takes the number of its thread, from 0.
+        count: How many threads.
+
+    Returns:
+        What each has returned, in the order of their numbers.
+    """
+    if count == 1:
+        return [work(0)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))
 
 
 def use_threads(count: int) -> None:

@@ -17,7 +17,7 @@ import pytest
 from kgsync import KGSync, open_store
 from kgsync.adapters.oxigraph import OxigraphStore
 from kgsync.config import PublishSettings, SourceSettings
-from kgsync.errors import ConfigError, TransientStoreError
+from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from tests.worlds import GRAPHS, disk_store, iri, quick_settings
 
 GRAPH = ox.NamedNode("urn:g")
@@ -91,6 +91,67 @@ def test_a_killed_compaction_loses_nothing(tmp_path: Path, moment: str) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["kg"]
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_lies_beside_a_store_is_left_alone(tmp_path: Path, killed: bool) -> None:
+    wasteful(tmp_path / "kg")
+    own = {}
+    for name in ("kg.before", "kg.compacting", ".kg.before"):
+        disk_store(tmp_path / name, ["2"])
+        own[name] = quads_of(tmp_path / name)
+    (tmp_path / "kg.compacting.nq").write_text("mine")
+    if killed:
+        child = mp.get_context("forkserver").Process(
+            target=compacted, args=(tmp_path / "kg", "rename 2")
+        )
+        child.start()
+        child.join()
+    OxigraphStore.open(tmp_path / "kg").compact()
+    assert {name: quads_of(tmp_path / name) for name in own} == own
+    assert (tmp_path / "kg.compacting.nq").read_text() == "mine"
+    assert {file.name for file in tmp_path.iterdir()} == {"kg", "kg.compacting.nq", *own}
+
+
+def test_a_backup_does_not_become_a_store_that_is_missing(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg.before", ["1"])
+    with pytest.raises(PermanentStoreError, match="there is no Oxigraph store"):
+        OxigraphStore.open(tmp_path / "kg")
+    assert [file.name for file in tmp_path.iterdir()] == ["kg.before"]
+
+
+@pytest.mark.parametrize("moment", [None, "_copy 1", "rename 1", "rename 2", "rmtree 4"])
+def test_a_link_to_a_store_stays_one(tmp_path: Path, moment: str | None) -> None:
+    (tmp_path / "big").mkdir()
+    left = wasteful(tmp_path / "big" / "store")
+    link = tmp_path / "kg"
+    link.symlink_to(tmp_path / "big" / "store")
+    if moment is not None:
+        child = mp.get_context("forkserver").Process(target=compacted, args=(link, moment))
+        child.start()
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
+    before, after = OxigraphStore.open(link).compact()
+    assert before > after or moment is not None
+    assert link.is_symlink()
+    assert quads_of(link) == left
+    assert [file.name for file in (tmp_path / "big").iterdir()] == ["store"]
+    assert {file.name for file in tmp_path.iterdir()} == {"big", "kg"}
+
+
+def test_a_store_made_since_an_interrupted_compaction_does_not_cost_the_old_one(
+    tmp_path: Path,
+) -> None:
+    left = wasteful(tmp_path / "kg")
+    child = mp.get_context("forkserver").Process(
+        target=compacted, args=(tmp_path / "kg", "rename 2")
+    )
+    child.start()
+    child.join()
+    disk_store(tmp_path / "kg", ["2"])
+    with pytest.raises(PermanentStoreError, match=r"the store is at .*\.kg\.kgsync-before"):
+        OxigraphStore.open(tmp_path / "kg").compact()
+    assert quads_of(tmp_path / ".kg.kgsync-before") == left
+
+
 def test_a_store_in_use_is_left_alone(tmp_path: Path) -> None:
     left = wasteful(tmp_path / "kg")
     user = ox.Store(str(tmp_path / "kg"))
@@ -108,7 +169,7 @@ def test_a_sync_compacts_where_it_publishes(tmp_path: Path) -> None:
     settings = replace(
         quick_settings(),
         source=SourceSettings(max_removed=1.0),
-        publish=PublishSettings(literals="versions", keep=1),
+        publish=PublishSettings(literals="versions", keep=2),
     )
     state = tmp_path / "state"
     sync = KGSync(disk_store(tmp_path / "kg"), GRAPHS, state=state, settings=settings)

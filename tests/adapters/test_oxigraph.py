@@ -8,6 +8,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+from kgsync.adapters.oxigraph import OxigraphStore
 from kgsync.errors import PermanentStoreError
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import open_store
@@ -87,3 +88,13 @@ def test_iris_that_are_not_valid_are_inserted_as_they_are(size: int) -> None:
     store = open_store(ox.Store())
     store.insert(OLD, f"<{EX}a> <{EX}p> <{EX}a b> .\n" * size)
     assert scanned(store, TripleSource(OLD)) == [(f"<{EX}a>", f"<{EX}p>", f"<{EX}a b>")]
+
+
+def test_an_error_that_is_kept_does_not_keep_the_store_locked(tmp_path: Path) -> None:
+    store = OxigraphStore.open(tmp_path / "kg", create=True)
+    for ask in (store.select, lambda text: store.query(text, {})):
+        with pytest.raises(PermanentStoreError) as kept:
+            ask("SELECT nonsense")
+        assert kept.value.__traceback__ is not None
+    store.close()
+    OxigraphStore.open(tmp_path / "kg").close()

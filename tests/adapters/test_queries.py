@@ -23,7 +23,16 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.graph.port import TripleSource
-from kgsync.queries import Parameter, Pattern, Query, check_iri, load, parse, scope_pattern
+from kgsync.queries import (
+    Parameter,
+    Pattern,
+    Query,
+    check_iri,
+    load,
+    parse,
+    query_form,
+    scope_pattern,
+)
 from kgsync.queries.calls import functions_called
 from tests.graph.graphs import EX, OLD, examples
 
@@ -425,8 +434,35 @@ def test_what_a_sync_knows_is_filled_in_unless_told_otherwise() -> None:
     assert query.bind_given({"least": "1"}, known) == f'[<{EX}kg> 10 "two words" 1.0]'
     assert query.bind_given({"least": "1", "graph": "*"}, known).startswith("[$graph ")
     assert query.bind_given({"least": "1", "graph": EX}, known).startswith(f"[<{EX}> ")
+    for several in (["*"], ("*",)):
+        assert query.bind_given({"least": "1", "graph": several}, known).startswith("[$graph ")
     with pytest.raises(ConfigError, match=r"mine: \$k must be of type integer"):
         query.bind_given({"least": "1", "k": "*"}, known)
+
+
+def test_what_a_sync_does_not_know_must_be_given() -> None:
+    query = parse("mine", MINE)
+    with pytest.raises(ConfigError, match=r"mine: \$graph cannot be filled in.*give graph=\.\.\."):
+        query.bind_given({"least": "1"}, {"current": "1"})
+    assert query.bind_given({"least": "1", "graph": "*"}, {}).startswith("[$graph ")
+    assert query.bind_given({"least": "1"}, {"source": None}).startswith("[$graph ")
+    with pytest.raises(ConfigError, match=r"\$x is to be \?curent; what a sync fills in is \?at,"):
+        parse("mine", "# $x: literal = ?curent\n[$x]").bind_given({}, {"current": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("SELECT * WHERE { }", "SELECT"),
+        ("# CONSTRUCT\n\nPREFIX a: <urn:#SELECT> # x\nBASE <urn:x>\nask{}", "ASK"),
+        ("  construct where { ?s ?p ?o }", "CONSTRUCT"),
+        ("PREFIX : <urn:x#>\nDESCRIBE :x", "DESCRIBE"),
+        ("", ""),
+        ("?", ""),
+    ],
+)
+def test_the_form_of_a_query_is_its_first_word(text: str, form: str) -> None:
+    assert query_form(text) == form
 
 
 @pytest.mark.parametrize(
@@ -522,4 +558,5 @@ def test_functions_that_a_query_calls_are_found() -> None:
         SELECT ?s (f:a(?o) AS ?x) WHERE {{ ?s f:predicate ?o FILTER(?o < <{EX}f#b>(f:c(?o)))
         FILTER NOT EXISTS {{ ?s ?p "f:text(?o)" }} }} ORDER BY f:d(?s)"""
     assert functions_called(text) == {f"{EX}f#{name}" for name in "abcd"}
-    assert functions_called("nonsense") == set()
+    assert functions_called("ASK { }") == set()
+    assert functions_called("nonsense") is None

@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,27 @@ def test_unknown_terms_have_no_id() -> None:
     assert known.id("b") == 1
     assert known.id("x") is None
     assert TermTable().id("a") is None
+
+
+def test_one_iri_after_the_other_is_found_as_the_first_was() -> None:
+    names = [f"{EX}{number * 7 % 1000}ä" for number in range(1000)]
+    iris = pa.array(["before", *names, "after"])[1:-1]
+    known = TermTable(iris)
+    assert [known.id(name) for name in names] == list(range(1000))
+    assert [known.id(name) for name in ("before", "after", "", EX, EX + "7", "\ud800")] == [
+        None
+    ] * 6
+    assert [known.id(name) for name in reversed(names)] == list(range(999, -1, -1))
+    empty = TermTable()
+    assert {empty.id(name) for name in names[:50]} == {None}
+
+
+def test_iris_with_the_same_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgsync.graph.terms.hash", len, raising=False)
+    names = [f"{EX}{number:03}" for number in range(100)]
+    known = TermTable(pa.array(names))
+    assert [known.id(name) for name in names] == list(range(100))
+    assert [known.id(f"{EX}{number}") for number in range(100, 130)] == [None] * 30
 
 
 def test_names_are_the_inverse_of_ids() -> None:

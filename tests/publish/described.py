@@ -21,7 +21,7 @@ from tests.worlds import EX, GRAPHS, quick_settings
 NAME = "urn:kgsync:state"
 VERSION = URIRef(f"{NAME}#v6")
 RUN = URIRef(f"{NAME}#run6")
-COPY = LiteralCopy(EX + "vectors", "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON", 43)
+COPY = LiteralCopy(EX + "vectors", "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON", 43, 40, 0.25)
 VECTORS = URIRef(f"{VERSION}-vectors")
 MRR = URIRef(f"{VERSION}-meanReciprocalRank")
 EPOCHS = URIRef(f"{VERSION}-training.epochs")

@@ -20,6 +20,7 @@ from kgsync import Embeddings
 from kgsync.errors import ConfigError, StateWriteError
 from kgsync.publish.export import export, format_of
 from kgsync.publish.sidecar import load_vectors
+from kgsync.vectors import Kind
 from tests.sidecars import make_sync, random_sidecar
 from tests.test_cli import QUICK
 from tests.worlds import GRAPHS, disk_store
@@ -51,7 +52,7 @@ def bits(vectors: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("name", ["v.vec", "v.txt", "v.vec.gz", "V.TXT.GZ"])
 @pytest.mark.parametrize("kind", ["entity", "relation"])
 def test_word2vec_text_reads_back_bit_by_bit(
-    source: Embeddings, tmp_path: Path, name: str, kind: kgsync.embeddings.Kind
+    source: Embeddings, tmp_path: Path, name: str, kind: Kind
 ) -> None:
     assert source.export(tmp_path / name, kind=kind) == [tmp_path / name]
     content = (tmp_path / name).read_bytes()
@@ -101,6 +102,16 @@ def test_npz_can_be_adopted_and_needs_no_pickle(source: Embeddings, tmp_path: Pa
     for kind, (iris, vectors) in load_vectors(tmp_path / "v.npz").items():
         assert iris == source.iris(kind).to_pylist()  # type: ignore[arg-type]
         assert np.array_equal(vectors, source.table(kind))  # type: ignore[arg-type]
+
+
+def test_one_long_iri_does_not_make_an_npz_of_gigabytes(tmp_path: Path) -> None:
+    iris = pa.array([*(f"urn:{i}" for i in range(300_000)), "urn:" + "x" * 2000])
+    vectors = {"entity": (iris, np.zeros((len(iris), 1), np.float32))}
+    with pytest.raises(ConfigError, match=r"2\.2 GB.*2,004 characters; export them as parquet"):
+        export(tmp_path / "v.npz", vectors, "entity")
+    assert not list(tmp_path.iterdir())
+    export(tmp_path / "v.parquet", vectors, "entity")
+    assert pq.read_table(tmp_path / "v.parquet")["iri"].combine_chunks().equals(iris)
 
 
 def test_an_exported_npz_starts_another_sync_unmoved(tmp_path: Path) -> None:

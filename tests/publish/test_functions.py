@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,14 @@ from rdflib import Dataset, Graph
 
 import kgsync
 from kgsync import KGSync, open_store
+from kgsync.committed import CommittedVersion
 from kgsync.errors import QueryError, StateError
 from kgsync.graph.port import Function, QueryReader, Term
 from kgsync.graph.stores import StoreTarget
 from kgsync.graph.table import Table
 from kgsync.publish.functions import COSINE, EUCLIDEAN, FUNCTIONS, SCORE, VECTOR, Functions
 from kgsync.publish.literals import DATATYPES, decode, encode
+from kgsync.vectors import VectorView
 from tests.worlds import EX, GRAPHS, fill, iri, quick_settings
 
 DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
@@ -254,6 +258,53 @@ def test_functions_for_rdflib_are_known_for_a_while(sync: KGSync) -> None:
         list(Graph().query(call))
     with pytest.raises(ZeroDivisionError), kgsync.rdflib_functions(sync):
         raise ZeroDivisionError
+    assert list(Graph().query(text)) == []
+
+
+def test_functions_for_rdflib_may_be_nested(sync: KGSync, tmp_path: Path) -> None:
+    text = f"SELECT ?v WHERE {{ BIND(<{VECTOR}>(<{EX}e1>) AS ?v) }}"
+    dataset = Dataset()
+    dataset.parse(data=fill(ox.Store(), ["1"]).dump(format=ox.RdfFormat.N_QUADS), format="nquads")
+    other = KGSync(dataset, GRAPHS, state=tmp_path / "other", settings=quick_settings(seed=3))
+    other.step()
+
+    def vector() -> Vector:
+        rows: Any = Graph().query(text)
+        (row,) = list(rows)
+        return decode(str(row[0]), LIST)
+
+    with kgsync.rdflib_functions(sync, version=1):
+        with kgsync.rdflib_functions(sync, version=2):
+            assert np.array_equal(vector(), sync.at(2).embedding(EX + "e1"))
+        table = other.query(text)
+        assert np.array_equal(decode(str(table.column("v")[0]), LIST), other.embedding(EX + "e1"))
+        assert np.array_equal(vector(), sync.at(1).embedding(EX + "e1"))
+    assert list(Graph().query(text)) == []
+
+
+def test_functions_for_rdflib_in_several_threads(sync: KGSync) -> None:
+    text = f"SELECT ?v WHERE {{ BIND(<{VECTOR}>(<{EX}e1>) AS ?v) }}"
+    expected = {version: sync.at(version).embedding(EX + "e1") for version in (1, 2)}
+    views = {
+        version: VectorView(CommittedVersion(sync.state.version(version))) for version in (1, 2)
+    }
+    both = threading.Barrier(2)
+
+    def asked(version: int) -> list[bool]:
+        right = []
+        for _ in range(10):
+            both.wait(60)
+            with kgsync.rdflib_functions(views[version]):
+                both.wait(60)
+                rows: Any = Graph().query(text)
+                (row,) = list(rows)
+                right.append(np.array_equal(decode(str(row[0]), LIST), expected[version]))
+        return right
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [set(right) for right in pool.map(asked, (1, 2))] == [{True}, {True}]
+        with kgsync.rdflib_functions(views[1]):
+            assert len(pool.submit(lambda: list(Graph().query(text))).result(60)) == 1
     assert list(Graph().query(text)) == []
 
 

@@ -198,7 +198,7 @@ def stage_twice(metadata: MetadataGraph, store: GraphStore, sync: KGSync) -> Non
     """Describe the sixth version, and once more with other facts, and make it current."""
     folder = sync.state.version(6)
     more = replace(folder.manifest, triples=1)
-    stale = LiteralCopy(EX + "stale", COPY.datatype, 1)
+    stale = LiteralCopy(EX + "stale", COPY.datatype, 1, 1, 0.0)
     metadata.stage(store, more, folder.path, endpoint="http://example.org/old")
     metadata.link_literals(store, 6, stale)
     for _ in range(2):
@@ -232,7 +232,7 @@ def test_files_and_literals_are_forgotten_apart(six: tuple[KGSync, ox.Store]) ->
             if forget_files:
                 metadata.forget_files(store, [5, 6])
             else:
-                metadata.forget_literals(store, COPY.graph)
+                metadata.unlink_literals(store, 6)
         left = published(graph)
         assert {"literals", "vectors"} < everything
         expected = {"literals"} if forget_files else everything - {"literals"}
@@ -273,7 +273,7 @@ def test_servers_keep_the_description_in_shape(
         )
         assert complaints(Graph().parse(data=text, format="nt")) == ""
         metadata.forget_files(store, [6])
-        metadata.forget_literals(store, COPY.graph)
+        metadata.unlink_literals(store, 6)
         assert not server.rows(
             f"SELECT ?d WHERE {{ GRAPH <{NAME}> {{ ?d a <{DCAT.Distribution}> }} }}"
         )

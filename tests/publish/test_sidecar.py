@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kgsync import KGSync, load
-from kgsync.errors import StateCorruptedError
+from kgsync.errors import StateCorruptedError, StateError
 from tests.sidecars import current_json, embeddings, make_sync
 from tests.worlds import GRAPHS, iri
 
@@ -127,10 +127,10 @@ def test_the_next_step_repairs_current_json(sync: KGSync, damage: str) -> None:
 
 def test_a_kill_between_the_commit_and_current_json_is_repaired(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; import kgsync.sync\n"
+        "import os, signal, sys; from pathlib import Path; import kgsync.committing\n"
         "from tests.sidecars import make_sync\n"
         "sync = make_sync(Path(sys.argv[1])); sync.step()\n"
-        "kgsync.sync.KGSync._publish_head = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "kgsync.committing.show_current = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sync.step()"
     )
     child = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -171,9 +171,10 @@ def test_versions_of_an_older_kgsync_are_read_and_gone_on_from(sync: KGSync) -> 
     for place in (folder, folder.parent):
         assert load(place).version == 1
         assert np.array_equal(load(place).vector(iri("e3")), sync.embedding(iri("e3")))
-    sync.rollback(1)
-    assert load(sync.state.path).version == 1
+    with pytest.raises(StateError, match="run `kgsync step`, which writes it"):
+        load(sync.state.path)
     assert sync.step().version == 2
+    assert load(sync.state.path).version == 2
     (folder / "vectors.parquet").unlink()
     with pytest.raises(StateCorruptedError, match=r"vectors\.parquet: No such file"):
         load(folder)

@@ -41,7 +41,8 @@ SELECT ?version ?element ?property ?vector WHERE {
     ?dataset dcat:hasCurrentVersion ?current .
     ?current dcat:version ?version ; dcat:distribution/kge:graph ?graph
   }
-  GRAPH ?graph { ?element ?property ?vector . FILTER(?property != kge:owner && isLiteral(?vector)) }
+  VALUES ?property { kge:embedding kge:relationEmbedding }
+  GRAPH ?graph { ?element ?property ?vector }
 }
 """
 _AT_A_TIME = 5

@@ -1,13 +1,14 @@
-"""How many threads torch uses."""
+"""Work on threads, and how many of them torch uses."""
 
 from __future__ import annotations
 
 import os
+from threading import Barrier, get_ident
 
 import pytest
 import torch
 
-from kgsync.training.threads import use_threads
+from kgsync.training.threads import on_threads, use_threads
 
 
 def test_the_number_of_threads_is_the_one_asked_for() -> None:
@@ -26,3 +27,20 @@ def test_the_environment_is_left_alone_once_torch_is_loaded(
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     use_threads(1)
     assert "OMP_WAIT_POLICY" not in os.environ
+
+
+def test_each_thread_does_its_share_and_results_keep_their_order() -> None:
+    threads: dict[int, int] = {}
+    both = Barrier(2, timeout=30)
+
+    def work(number: int) -> int:
+        threads[number] = get_ident()
+        both.wait()  # which only two threads at once get past
+        return 10 * number
+
+    assert on_threads(work, 2) == [0, 10]
+    assert get_ident() not in threads.values()
+
+
+def test_one_thread_is_the_caller_s_own() -> None:
+    assert on_threads(lambda number: (number, get_ident()), 1) == [(0, get_ident())]

@@ -6,8 +6,7 @@ stand still. So threads that take different elements do not meet, and nothing is
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from math import exp, log1p, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +27,12 @@ from kgsync.training.cpu.layout import (
     choices_of,
     tables_of,
 )
-from kgsync.training.cpu.scores import Triple, add_gradient, add_product, score
+from kgsync.training.cpu.scores import Triple, add_gradient, score
+from kgsync.training.cpu.vectors import add_product, softplus
 from kgsync.training.evidence import DRAWS, Evidence, KeyedNegatives
 from kgsync.training.optimizers import EPSILON
 from kgsync.training.pretraining import DECAY, FALL, WAIT, PretrainingRates
+from kgsync.training.threads import on_threads
 
 __all__ = ["CpuPretrainer"]
 
@@ -98,12 +99,7 @@ class CpuPretrainer:
                 threads,
             )
 
-        if threads == 1:
-            results = [run(0)]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                results = list(pool.map(run, range(threads)))
-        for scored, steps in results:
+        for scored, steps in on_threads(run, threads):
             self._cost.score_evaluations += scored
             self._cost.gradient_steps += steps
 
@@ -311,12 +307,12 @@ def _gradient(
         true = Triple(h, r, t)
         right, wrong = score(choices, tables, true, work), 0.0
         if choices.logistic:
-            value, slope = _softplus(-right)
+            value, slope = softplus(-right)
             _add(choices, tables, true, -slope, of_relation, row, sums, own, work)
             total += value
             for number in range(drawn):
                 false = Triple(scratch.heads[number], r, scratch.tails[number])
-                value, slope = _softplus(score(choices, tables, false, work))
+                value, slope = softplus(score(choices, tables, false, work))
                 _add(choices, tables, false, slope, of_relation, row, sums, own, work)
                 total += value
             scores += 1 + drawn
@@ -378,14 +374,6 @@ def _add_l1(h: Any, r: Any, t: Any, weight: Any, to: Any) -> None:
     for i in range(len(to)):
         gap = h[i] + r[i] - t[i]
         to[i] += -weight if gap > 0 else (weight if gap < 0 else zero)
-
-
-@njit(cache=True, error_model="numpy")
-def _softplus(x: Any) -> Any:
-    """log(1 + exp(x)) and its slope."""
-    small = exp(-abs(x))
-    slope = 1 / (1 + small)
-    return max(x, 0.0) + log1p(small), np.float32(slope if x >= 0 else small * slope)
 
 
 # -- the draws of KeyedNegatives ---------------------------------------------------------------

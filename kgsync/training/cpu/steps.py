@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from kgsync.training.cpu.memory import borrow
 from kgsync.training.cpu.pairs import Pair, add_pair_gradient, pair_of, score_pair
 from kgsync.training.cpu.scores import Triple, add_gradient, score
 from kgsync.training.cpu.sums import fetch_ahead, forget, move_all, place
+from kgsync.training.cpu.vectors import softplus
 
 __all__ = ["Learner", "Pairs", "run_batches"]
 
@@ -154,21 +154,13 @@ def _all_move(moving: Any, pair: Any) -> Any:
 def _slopes(choices: Any, right: Any, wrong: Any, share: Any) -> Any:
     """Loss of a pair, and its slopes by the two scores."""
     if choices.logistic:
-        value, up = _softplus(-right)
-        false_value, down = _softplus(wrong)
+        value, up = softplus(-right)
+        false_value, down = softplus(wrong)
         return share * (value + false_value), -share * up, share * down
     hinge = np.float64(choices.margin - right + wrong)
     one = np.float32(1)
     # NaN is passed on, so that it ends the run.
     return (hinge if hinge > 0 or hinge != hinge else 0.0), -one, one  # noqa: PLR0124
-
-
-@njit(cache=True, error_model="numpy")
-def _softplus(x: Any) -> Any:
-    """log(1 + exp(x)) and its slope."""
-    small = exp(-abs(x))
-    slope = 1 / (1 + small)
-    return max(x, 0.0) + log1p(small), np.float32(slope if x >= 0 else small * slope)
 
 
 @kernel

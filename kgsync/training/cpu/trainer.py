@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from kgsync.training.cpu.steps import Learner, Pairs, run_batches
 from kgsync.training.cpu.sums import scratch_for
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.threads import on_threads
 
 __all__ = ["CpuTrainer"]
 
@@ -83,12 +83,7 @@ class CpuTrainer:
             scratch = self._scratch[number]
             return run_batches(self._learner, pairs, number, threads, rate, self._at_once, scratch)
 
-        if threads == 1:
-            results = [run(0)]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                results = list(pool.map(run, range(threads)))
-        return self._noted(results) / (len(self._bounds) - 1)
+        return self._noted(on_threads(run, threads)) / (len(self._bounds) - 1)
 
     def change_epoch(
         self,

@@ -1,18 +1,19 @@
-"""Loops over the numbers of vectors.
+"""Loops over the numbers of vectors, and the softplus of one number.
 
-Each has one output: with more, the compiler gives up proving that they do not overlap.
+Each loop has one output: with more, the compiler gives up proving that they do not overlap.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+from math import exp, log1p, sqrt
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from kgsync.training.cpu.layout import L1, L2, L2SQ, kernel
 
-__all__ = ["add", "add_product", "add_products", "dot", "length", "slope"]
+__all__ = ["add", "add_product", "add_products", "dot", "length", "slope", "softplus"]
 
 
 @kernel
@@ -74,3 +75,11 @@ def slope(norm: Any, gap: Any, weight: Any) -> None:
         scale = np.float32(-weight / long if long > 0 else 0.0)
     for i in range(len(gap)):
         gap[i] *= scale
+
+
+@njit(cache=True, error_model="numpy")
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)) and its slope."""
+    small = exp(-abs(x))
+    slope = 1 / (1 + small)
+    return max(x, 0.0) + log1p(small), np.float32(slope if x >= 0 else small * slope)

@@ -1,0 +1,123 @@
+"""Plans, reports and histories, shown to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kgsync.cli.output import output
+
+if TYPE_CHECKING:
+    from kgsync.graph.change import ChangeCounts
+    from kgsync.report import Plan, Status, StepReport
+
+__all__ = ["show_history", "show_plan", "show_report", "show_status"]
+
+
+def show_plan(found: Plan) -> None:
+    """What the next step would do."""
+    from kgsync.report import named_counts, waiting_line
+
+    if found.graph_version is None:
+        output.text("nothing to do: the embeddings are up to date")
+    else:
+        output.text(f"next: {found.graph_version} ({found.behind} to do, ordered by {found.order})")
+        assert found.change is not None
+        _show_change(found.change)
+        if found.gathered:
+            output.text(f"together with {', '.join(found.gathered)}")
+        if found.waiting_until:
+            output.text(waiting_line(found.change, found.waiting_until))
+        output.text(f"found by {found.way}: {found.reason}")
+        if found.removed_share:
+            output.text(f"removes {found.removed_share:.1%} of the current edges")
+        if any(found.skipped.values()):
+            output.text(f"not embedded: {named_counts(found.skipped)}")
+    if found.passed_over:
+        output.text(f"turned up late, will not be taken: {', '.join(found.passed_over)}")
+    if found.empty:
+        output.text(f"empty, will be passed over: {', '.join(found.empty)}")
+    if found.pending:
+        output.text(f"not issued yet: {', '.join(found.pending)}")
+
+
+def show_status(found: Status, history: list[StepReport]) -> None:
+    """Where the embeddings stand, how a scheduled sync gets on, and the history."""
+    for line in found.run.lines() if found.run else ():
+        output.text(line)
+    if found.version is None:
+        output.text(f"no embeddings in {found.state} yet; run kgsync step")
+        return
+    assert found.model is not None
+    output.text(f"version {found.version} of {found.graph_version}, committed {found.created}")
+    output.text(f"{found.model['name']}, dimension {found.model['dimension']}")
+    output.text(f"state {found.state}, files kept for versions {_join(found.retained)}")
+    show_history(history)
+
+
+def show_report(report: StepReport) -> None:
+    """A step: what changed, what came of it, and where the files are."""
+    if not report.changed:
+        waits = report.action == "waiting"
+        current = f"nothing new: version {report.version} is up to date"
+        output.text(str(report) if waits else current)
+        for warning in report.warnings:
+            output.text(f"warning: {warning}")
+        return
+    output.heading(f"version {report.version}: {report.action} from {report.graph_version}")
+    assert report.change is not None
+    _show_change(report.change)
+    for line in report.summary():
+        output.text(line)
+    output.text(f"files: {report.files}")
+
+
+def show_history(history: list[StepReport]) -> None:
+    """One row a version: what changed, how good it was before and after, how long it took."""
+    rows = []
+    for report in history:
+        assert report.change is not None
+        change = report.change
+        rows.append(
+            (
+                str(report.version),
+                _tail(report.graph_version),
+                report.action,
+                f"+{sum(change.added_triples):,} -{sum(change.deleted_triples):,}",
+                f"+{change.added_entities:,} -{change.deleted_entities:,}",
+                f"+{change.added_relations} -{change.deleted_relations}",
+                _mrr(report.quality_before),
+                _mrr(report.quality),
+                f"{report.quality['hits@10']:.3f}" if report.quality else "-",
+                f"{sum(report.seconds.values()):.1f}",
+            )
+        )
+    columns = [
+        "version",
+        "graph",
+        "action",
+        "triples",
+        "entities",
+        "relations",
+        "MRR before",
+        "after",
+        "Hits@10",
+        "seconds",
+    ]
+    output.table(columns, rows)
+
+
+def _show_change(change: ChangeCounts) -> None:
+    rows = [(what, f"+{a:,}", f"-{d:,}") for what, a, d in change.rows()]
+    output.table(["", "added", "deleted"], rows)
+
+
+def _mrr(quality: dict[str, Any] | None) -> str:
+    return f"{quality['mrr']:.3f}" if quality else "-"
+
+
+def _tail(name: str | None) -> str:
+    return (name or "").rstrip("/#").rpartition("/")[2]
+
+
+def _join(numbers: tuple[int, ...]) -> str:
+    return ", ".join(str(number) for number in numbers)
