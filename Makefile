@@ -23,6 +23,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.procedure
 	$(BIN)/python -m tests.benchmarks.endpoints
+	$(BIN)/python -m tests.benchmarks.literals
 	$(BENCH)/bin/python -m tests.benchmarks.training --markdown tests/benchmarks/RESULTS.md
 
 clean:
