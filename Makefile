@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 BENCH := $(VENV)-bench
 DEMO ?= kgsync-demo
 WORKERS ?= 2
+RECORD := python -m tests.benchmarks.record
 
 .PHONY: bench clean demo lint test
 
@@ -20,11 +21,14 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev $(BENCH)/.installed
-	$(BIN)/python -m tests.benchmarks
-	$(BIN)/python -m tests.benchmarks.procedure
-	$(BIN)/python -m tests.benchmarks.endpoints
-	$(BIN)/python -m tests.benchmarks.literals
-	$(BENCH)/bin/python -m tests.benchmarks.training --markdown tests/benchmarks/RESULTS.md
+	$(BIN)/$(RECORD) Reading tests.benchmarks
+	$(BIN)/$(RECORD) Procedure tests.benchmarks.procedure
+	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
+	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
+	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused
+	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking
+	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training race quality retraining
+	$(BENCH)/bin/$(RECORD) 'Large graphs' tests.benchmarks.training update growth --steps pair
 
 clean:
 	rm -rf $(VENV) $(BENCH) $(DEMO) build dist *.egg-info

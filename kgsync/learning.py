@@ -70,6 +70,7 @@ def adopt(
     reading: Reading, problem: Problem, vectors: dict[str, tuple[list[str], Any]], file: str
 ) -> Trained:
     """Take given vectors as they are; see `adopt_vectors`."""
+    warm_up(problem.settings)
     model, counts = adopt_vectors(problem, reading.fetched.terms, vectors, file)
     return Trained("adopted", model, {"quality": _plain(problem.test(model)), "adopted": counts})
 
@@ -78,6 +79,7 @@ def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
     """Fields of the report."""
     return {
         "quality": _plain(quality),
+        "validation": _plain(run.best),
         "epochs": run.epochs,
         "best_epoch": run.best_epoch,
         "stopped_early": run.stopped_early,

@@ -14,7 +14,7 @@ __all__ = ["Plan", "Quality", "Status", "StepReport"]
 
 Action = Literal["trained", "updated", "unchanged", "adopted", "rebuilt", "waiting", "nothing new"]
 Quality = dict[str, float]
-"""Link prediction on the test part: mr, mrr, mrr_error, hits@k, triples, sampled_from."""
+"""Link prediction: mr, mrr, hits@k, mrr_error, hits@10_error, triples, sampled_from."""
 _DERIVED = "changed", "scores_per_second", "waiting_triples"
 """Properties of a report that stand in its JSON."""
 
@@ -49,6 +49,9 @@ class StepReport:
     quality_before: Quality | None = None
     """With survivors' old vectors and new elements as they were before any training."""
     quality: Quality | None = None
+    """On the test part."""
+    validation: Quality | None = None
+    """On the validation part, at the best epoch: Hits@10 has decided."""
     stability: dict[str, dict[str, float] | None] | None = None
     """How far the vectors of "entity" and "relation" moved: nmc, shared, sample, error."""
     epochs: int = 0
@@ -124,6 +127,10 @@ class StepReport:
         for label, quality in (("before", self.quality_before), ("after", self.quality)):
             if quality is not None:
                 lines.append(f"quality {label:6} {describe_quality(quality)}")
+        if self.validation is not None:
+            lines.append(
+                f"best epoch     {self.best_epoch}: {describe_validation(self.validation)}"
+            )
         moved = {kind: change for kind, change in (self.stability or {}).items() if change}
         if moved:
             values = ", ".join(f"{kind} {change['nmc']:.3g}" for kind, change in moved.items())
@@ -228,6 +235,14 @@ def describe_quality(quality: Quality) -> str:
     return (
         f"MRR {quality['mrr']:.3f}{error}, Hits@10 {quality['hits@10']:.3f}, MR {quality['mr']:.1f}"
     )
+
+
+def describe_validation(quality: Quality) -> str:
+    """One line: Hits@10 with its error, and what it was found on."""
+    triples, all_ = int(quality["triples"]), int(quality["sampled_from"])
+    sampled = f" of {all_:,}" if triples < all_ else ""
+    error = f" ± {quality['hits@10_error']:.3f}" if sampled else ""
+    return f"Hits@10 {quality['hits@10']:.3f}{error} on {triples:,}{sampled} validation edges"
 
 
 def named_counts(counts: dict[str, int]) -> str:

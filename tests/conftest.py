@@ -6,29 +6,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
 
+from kgsync.training.cpu.texts import digest_of_texts
+
 pytest_plugins = ["tests.servers.fixtures"]
 
-_ROOT = Path(__file__).parents[1]
-
-
-def _kernels_digest() -> str:
-    """A name for the kernels as they are: numba would not notice an edit of what they call."""
-    paths = [
-        *(_ROOT / "kgsync/training/cpu").glob("*.py"),
-        _ROOT / "kgsync/models/distances.py",
-        _ROOT / "kgsync/evaluation/ranking.py",
-    ]
-    return sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()[:16]
-
-
 # Tests, and the processes they start, never use kernels that were compiled from another text.
-os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / f"kgsync-kernels-{_kernels_digest()}")
+os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / f"kgsync-kernels-{digest_of_texts()}")
 # Threads of torch that wait for work leave the CPUs to the other processes; read when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

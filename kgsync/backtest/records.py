@@ -195,11 +195,6 @@ class RecordFolder:
         return self.path / model / f"{version:04d}-{method}.{ending}"
 
 
-def _others(folder: Path, name: str) -> list[Path]:
-    """What is in a folder besides one file."""
-    return [path for path in folder.iterdir() if path.name != name]
-
-
 def _read(path: Path) -> Record:
     try:
         return Record.from_json(json.loads(path.read_text(encoding="utf-8")))

@@ -14,4 +14,5 @@ class Cost:
     score_evaluations: int = 0
     """Scored triples."""
     gradient_steps: int = 0
-    """Vectors updated: one vector updated once is one step."""
+    """Vectors updated: one vector updated once is one step. Torch counts all vectors of a batch,
+    the kernels those that the loss depends on."""

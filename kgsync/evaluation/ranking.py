@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout, Keys
 from kgsync.models.base import Model
+from kgsync.models.compiled import compiled
 
 __all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
 
@@ -35,13 +35,16 @@ class LinkPrediction:
     sampled_from: int
     """How many there were to choose from; the same if all were ranked."""
     mrr_error: float
-    """Standard error of the MRR over the ranked triples; 0 if all were ranked."""
+    """Standard error of the MRR; 0 if all triples were ranked, infinite if only one of several."""
+    hits_at_10_error: float
+    """The same of Hits@10."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for reports."""
         hits = {f"hits@{k}": value for k, value in self.hits.items()}
+        errors = {"mrr_error": self.mrr_error, "hits@10_error": self.hits_at_10_error}
         counts = {"triples": self.triples, "sampled_from": self.sampled_from}
-        return {"mr": self.mr, "mrr": self.mrr, "mrr_error": self.mrr_error, **hits, **counts}
+        return {"mr": self.mr, "mrr": self.mrr, **hits, **errors, **counts}
 
 
 class KnownTriples:
@@ -105,16 +108,22 @@ def link_prediction(
         raise UndefinedMetricError("link prediction needs at least one held-out triple")
     both = np.stack([ranks(model, triples, known, side, memory_mb) for side in ("head", "tail")])
     reciprocal = (1.0 / both).mean(axis=0)
-    sampled = count < sampled_from
-    error = float(reciprocal.std(ddof=1) / np.sqrt(count)) if sampled and count > 1 else 0.0
     return LinkPrediction(
         mr=float(both.mean()),
         mrr=float(reciprocal.mean()),
         hits={k: float((both <= k).mean()) for k in HITS},
         triples=count,
         sampled_from=sampled_from,
-        mrr_error=error,
+        mrr_error=_standard_error(reciprocal, sampled_from),
+        hits_at_10_error=_standard_error((both <= 10).mean(axis=0), sampled_from),
     )
+
+
+def _standard_error(values: NDArray[np.float64], sampled_from: int) -> float:
+    """Of the mean of a sample; its triples are what was drawn, so both sides count as one."""
+    if len(values) == sampled_from:
+        return 0.0
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
 
 
 def ranks(
@@ -156,7 +165,7 @@ def _distinct(keys: Keys) -> Keys:
     return distinct
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def _count_ranks(scores: Any, true: Any, queries: Any, entities: Any) -> Any:
     """Filtered ranks of a block, and whether all scores are numbers.
 

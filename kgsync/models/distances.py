@@ -13,16 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
+
+from kgsync.models.compiled import compiled
 
 __all__ = ["Projections", "distances_to_all", "products_with_all"]
 
 _BLOCK = 256  # rows at a time: as they are and projected, they stay in the second-level cache
 _ABSOLUTE, _SQUARED, _PRODUCT = range(3)
 _AS_IT_IS, _ONTO_HYPERPLANE, _BY_BOTH = range(3)
-_CONTRACT = {"contract"}  # a · b + c may round once: everywhere alike, as no loop has a remainder
+_CONTRACT = frozenset(
+    {"contract"}
+)  # a · b + c may round once: everywhere alike, as no loop has a remainder
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def _columns(table: Tensor) -> NDArray[Any]:
     return np.ascontiguousarray(table.numpy().T)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True)
 def _fill(order: Any, points: Any, group: Any, table: Any, term: Any, out: Any) -> None:
     """Rows of `out` for some points; those of one group stand together in `order`.
 
@@ -138,7 +141,7 @@ def _fill(order: Any, points: Any, group: Any, table: Any, term: Any, out: Any) 
             first = last
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACT, error_model="numpy")
+@compiled(_CONTRACT, nogil=True)
 def _sum_up_one(point: Any, seen: Any, term: Any, sums: Any) -> None:
     """For the rows of a block, the sum of the terms of all coordinates."""
     sums[:] = 0
@@ -152,7 +155,7 @@ def _sum_up_one(point: Any, seen: Any, term: Any, sums: Any) -> None:
             sums[j] = s + _term(d, z[j], term)
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACT, error_model="numpy")
+@compiled(_CONTRACT, nogil=True)
 def _sum_up_two(points: Any, seen: Any, term: Any, sums: Any) -> None:
     """The same for two points: a number that was read serves both."""
     sums[:] = 0
@@ -172,7 +175,7 @@ def _sum_up_two(points: Any, seen: Any, term: Any, sums: Any) -> None:
             second[j] = s + _term(h, z[j], term)
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACT, error_model="numpy")
+@compiled(_CONTRACT, nogil=True)
 def _term(a: Any, x: Any, term: Any) -> Any:
     gap = a - x
     if term == _ABSOLUTE:
@@ -182,7 +185,7 @@ def _term(a: Any, x: Any, term: Any) -> Any:
     return a * x
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True)
 def _multiply(rows: Any, others: Any, along: Any) -> None:
     """Dot products of the rows of two blocks, one by one."""
     along[:] = 0
@@ -191,7 +194,7 @@ def _multiply(rows: Any, others: Any, along: Any) -> None:
             along[j] += rows[i, j] * others[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACT, error_model="numpy")
+@compiled(_CONTRACT, nogil=True)
 def _project(block: Any, along: Any, direction: Any, seen_as: Any, seen: Any) -> None:
     """The rows of a block as a relation sees them."""
     if seen_as == _ONTO_HYPERPLANE:
@@ -208,7 +211,7 @@ def _project(block: Any, along: Any, direction: Any, seen_as: Any, seen: Any) ->
         _normalize(seen)
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACT, error_model="numpy")
+@compiled(_CONTRACT, nogil=True)
 def _normalize(seen: Any) -> None:
     """Bring the rows of a block to length one; a row of zeros stays one."""
     lengths = np.zeros(_BLOCK, seen.dtype)

@@ -11,10 +11,10 @@ from kgsync.models.base import Rows, TableSpec
 from kgsync.models.distances import Projections
 from kgsync.models.translational import Translational
 
-__all__ = ["TransH"]
+__all__ = ["CONSTRAINT_TOLERANCE", "CONSTRAINT_WEIGHT", "TransH"]
 
-_WEIGHT = 1 / 64
-_TOLERANCE = 1e-3
+CONSTRAINT_WEIGHT = 1 / 64
+CONSTRAINT_TOLERANCE = 1e-3
 
 
 class TransH(Translational):
@@ -46,4 +46,4 @@ class TransH(Translational):
         normal = functional.normalize(relations["normal"], dim=-1)
         translation = functional.normalize(relations["relation"], dim=-1)
         cosine = (normal * translation).sum(-1)
-        return _WEIGHT * torch.relu(cosine.square() - _TOLERANCE**2).sum()
+        return CONSTRAINT_WEIGHT * torch.relu(cosine.square() - CONSTRAINT_TOLERANCE**2).sum()

@@ -19,6 +19,7 @@ _QUALITY = {
     "triples": "testTriples",
     "sampled_from": "testTriplesAvailable",
 }
+_VALIDATION = {"hits@10": "validationHitsAt10", "hits@10_error": "validationHitsAt10Error"}
 _PHASES = {
     "fetch": "fetchSeconds",
     "compile": "compileSeconds",
@@ -40,6 +41,7 @@ _REPORT = {
 def measures(report: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """All metrics of a report in JSON that have a finite value."""
     yield from quality_measures(report["quality"])
+    yield from _named(_VALIDATION, report.get("validation") or {})
     for kind, change in (report.get("stability") or {}).items():
         if change is not None:
             sampled = change["sample"] < change["shared"]

@@ -64,12 +64,12 @@ def warm_up(settings: Settings) -> None:
     Raises:
         ConfigError: Torch is to compute on a device that it cannot use here.
     """
-    if not uses_kernels(settings.run):
-        _device(settings.run)
-        return
     from kgsync.training.cpu.compiling import load_kernels
 
-    load_kernels(settings.model)
+    by_torch = not uses_kernels(settings.run)
+    if by_torch:
+        _device(settings.run)
+    load_kernels(settings.model, ranking_only=by_torch)
 
 
 def trainer_for(

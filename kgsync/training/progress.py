@@ -48,6 +48,8 @@ class TrainingRun:
     epochs: int = 0
     best_epoch: int | None = None
     """Epoch that was returned to; None without validation."""
+    best: LinkPrediction | None = None
+    """What its validation found."""
     stopped_early: bool = False
     final_loss: float | None = None
     validations: list[tuple[int, float]] = field(default_factory=list)
@@ -109,7 +111,7 @@ class BestState:
         if hits > self._best:
             self._best, self._without_gain = hits, 0
             self._tables = self._model.copy_tables()
-            self._run.best_epoch = epoch
+            self._run.best_epoch, self._run.best = epoch, quality
             return False
         self._without_gain += 1
         self._run.stopped_early = self._without_gain >= self._patience

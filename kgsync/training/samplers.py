@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows, TripleSet
 
-__all__ = ["CorrectedSampler", "CorruptedSampler", "head_shares"]
+__all__ = ["CorrectedSampler", "CorruptedSampler", "DenseQueries", "dense_queries", "head_shares"]
 
 _ROUNDS = 16
 
@@ -29,6 +31,40 @@ def head_shares(
     )
     # With n triples, n / heads to n / tails is as tails to heads.
     return np.where(heads > 0, tails / np.maximum(heads + tails, 1), 0.5)
+
+
+class DenseQueries(NamedTuple):
+    """Queries, (?, r, t) or (h, r, ?), that more than half of the entities answer, and the others.
+
+    Any other query has its false answers by repeated draws, two on the average.
+    """
+
+    keys: NDArray[np.int64]
+    """(side · relations + relation) · entities + entity given, sorted; side 1 asks for tails."""
+    bounds: NDArray[np.int64]
+    """Where the entities of each begin, and the end of the last."""
+    free: NDArray[np.int32]
+    """The entities that do not answer, query after query; no more in all than true triples."""
+
+
+def dense_queries(train: TripleRows, entities: int, relations: int) -> DenseQueries:
+    """The dense queries of the training triples over so many entity and relation rows."""
+    keys, frees = [], []
+    for side, (given, asked) in enumerate(((train[2], train[0]), (train[0], train[2]))):
+        popular = 2 * np.bincount(given, minlength=entities) > entities
+        rows = np.flatnonzero(popular[given])
+        key = (side * relations + train[1, rows]) * entities + given[rows]
+        order = np.argsort(key, kind="stable")
+        distinct, starts, counts = np.unique(key[order], return_index=True, return_counts=True)
+        for at in np.flatnonzero(2 * counts > entities):
+            answers = asked[rows[order[starts[at] : starts[at] + counts[at]]]]
+            is_free = np.ones(entities, bool)
+            is_free[answers] = False
+            keys.append(int(distinct[at]))
+            frees.append(np.flatnonzero(is_free).astype(np.int32))
+    bounds = np.cumsum([0, *map(len, frees)])
+    none = np.empty(0, np.int32)
+    return DenseQueries(np.array(keys, np.int64), bounds, np.concatenate([none, *frees]))
 
 
 class CorruptedSampler:
@@ -53,6 +89,7 @@ class CorruptedSampler:
         """
         self._head_shares = head_shares(train, relations, corruption)
         self._known = TripleSet(train, entities, relations)
+        self._dense = dense_queries(train, entities, relations)
         self._entities = entities
         self._random = random
 
@@ -67,27 +104,45 @@ class CorruptedSampler:
         side = np.where(on_head, 0, 2)
         open_ = np.arange(count)
         for _ in range(_ROUNDS):
-            corrupted[side[open_], open_] = self._random.integers(0, self._entities, len(open_))
-            open_ = open_[self._known.contains(corrupted[:, open_])]
-            if not len(open_):
-                break
+            open_ = self._try(corrupted, side, open_)
+        open_ = self._settle(corrupted, side, open_)
+        corrupted[:, open_], side[open_] = triples[:, open_], 2 - side[open_]
+        open_ = self._settle(corrupted, side, open_)
         possible = np.ones(count, bool)
-        for position in open_:
-            possible[position] = self._search(
-                corrupted, triples, int(position), int(side[position])
-            )
+        possible[open_] = False
         return corrupted, possible
 
-    def _search(self, corrupted: TripleRows, triples: TripleRows, at: int, side: int) -> bool:
-        """Look through all entities of one side, then of the other, for the rare dense query."""
-        for column in (side, 2 - side):
-            candidates = np.repeat(triples[:, at : at + 1], self._entities, axis=1)
-            candidates[column] = np.arange(self._entities)
-            free = np.flatnonzero(~self._known.contains(candidates))
-            if len(free):
-                corrupted[:, at] = candidates[:, self._random.choice(free)]
-                return True
-        return False
+    def _try(
+        self, corrupted: TripleRows, side: NDArray[np.int64], open_: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Draw any entity for those that are open; returns those that got a training triple."""
+        if len(open_):
+            corrupted[side[open_], open_] = self._random.integers(0, self._entities, len(open_))
+            open_ = open_[self._known.contains(corrupted[:, open_])]
+        return open_
+
+    def _settle(
+        self, corrupted: TripleRows, side: NDArray[np.int64], open_: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Draw for all that are open; returns those whose query every entity answers."""
+        if not len(open_):
+            return open_
+        keys, bounds, free = self._dense
+        columns, relation = side[open_], corrupted[1, open_]
+        relations = len(self._head_shares)
+        given = corrupted[2 - columns, open_]
+        key = (columns // 2 * relations + relation) * self._entities + given
+        at, size = _range(keys, key)
+        dense = size > 0
+        others = open_[~dense]
+        while len(others):  # at least every second draw is a false triple
+            others = self._try(corrupted, side, others)
+        open_, start, end = open_[dense], bounds[at[dense]], bounds[at[dense] + 1]
+        some = end > start
+        pick = self._random.random(int(some.sum())) * (end - start)[some]
+        chosen = free[start[some] + pick.astype(np.int64)]
+        corrupted[side[open_[some]], open_[some]] = chosen
+        return open_[~some]
 
 
 class CorrectedSampler:

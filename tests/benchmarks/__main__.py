@@ -16,7 +16,7 @@ from tests.benchmarks.table import machine, table
 def main() -> None:
     """Measure every case and print one table each."""
     options = _options()
-    texts = [_show(f"Two versions of {options.edges:,} edges. {machine()}")]
+    print(f"Two versions of {options.edges:,} edges. {machine()}", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         data = Data(options.work or Path(temporary), options.edges)
         build_data(data)
@@ -32,9 +32,7 @@ def main() -> None:
             measured |= {contestants[k]: typical(runs) for k, runs in rounds.items() if runs}
             results = {k: measured[prepare] for k, prepare in contestants.items()}
             _check(case.title, results, data)
-            texts.append(_show(table(case.title, results)))
-    if options.markdown:
-        options.markdown.write_text("\n".join(texts), encoding="utf-8")
+            print(table(case.title, results), flush=True)
 
 
 def _options() -> argparse.Namespace:
@@ -57,7 +55,6 @@ def _options() -> argparse.Namespace:
         choices=(KGSYNC, PLAIN, RDFLIB),
         help="leave a contestant out",
     )
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables here too")
     return parser.parse_args()
 
 
@@ -68,11 +65,6 @@ def _check(title: str, results: dict[str, Measurement], data: Data) -> None:
         found = {name: run.numbers[name] for name in made if name in run.numbers}
         if not found.items() <= made.items():
             sys.exit(f"{title}: {contestant} found {found} in a graph of {made}")
-
-
-def _show(text: str) -> str:
-    print(text, flush=True)
-    return text
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 /* TransE-L1 as one fused loop: what one core of this machine can do.
  *
  * Reads int32 triples (head, relation, tail) from a file. For every triple in a fresh random order
- * it draws a head or a tail that makes no known triple (open-addressing table of packed triples),
- * scores both, and if the margin of 1 is violated takes the SGD step at once. The first epoch is
- * for warming up. Prints pairs a second, median over the other epochs, and their mean share of
+ * it draws a head or a tail that makes no known triple (open-addressing table of packed triples)
+ * and asks for the rows; some pairs later it scores both, and if the margin of 1 is violated takes
+ * the SGD step at once. The first epoch is for warming up. Prints pairs a second, median over the other epochs, and their mean share of
  * violated margins.
  *
  * fused_transe FILE TRIPLES ENTITIES RELATIONS EPOCHS RATE
@@ -17,6 +17,7 @@
 
 #define D 100
 #define EMPTY UINT64_MAX
+#define AHEAD 4
 
 static uint64_t state = 88172645463325252ULL;
 
@@ -88,6 +89,15 @@ static int step(float *restrict kept, float *restrict r, float *restrict a, floa
     return 1;
 }
 
+typedef struct {
+    float *kept, *relation, *right, *wrong;
+    float turn;
+} Pair;
+
+static void fetch(const float *row) {
+    for (int i = 0; i < D; i += 16) __builtin_prefetch(row + i, 1);
+}
+
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -123,16 +133,23 @@ int main(int count, char **given) {
             order[j] = order[i];
             order[i] = other;
         }
-        for (long i = 0; i < n; i++) {
+        Pair ahead[AHEAD];
+        for (long i = 0; i < n + AHEAD; i++) {
+            Pair *pair = ahead + i % AHEAD;
+            /* Rows must not overlap. */
+            if (i >= AHEAD && pair->right != pair->kept && pair->wrong != pair->kept)
+                violated += step(pair->kept, pair->relation, pair->right, pair->wrong, pair->turn,
+                                 rate) && epoch >= 0;
+            if (i >= n) continue;
             int32_t *triple = triples + 3 * (long)order[i];
             long h = triple[0], r = triple[1], t = triple[2], other;
             int on_tail = next() >> 63;
             do other = below(entities);
             while (known(on_tail ? pack(h, r, other) : pack(other, r, t)));
             long kept = on_tail ? h : t, right = on_tail ? t : h;
-            if (right == kept || other == kept) continue; /* rows must not overlap */
-            violated += step(entity + kept * D, relation + r * D, entity + right * D,
-                             entity + other * D, on_tail ? 1 : -1, rate) && epoch >= 0;
+            *pair = (Pair){entity + kept * D, relation + r * D, entity + right * D,
+                           entity + other * D, on_tail ? 1 : -1};
+            fetch(pair->kept), fetch(pair->right), fetch(pair->wrong);
         }
         if (epoch >= 0) times[epoch] = seconds() - start;
     }

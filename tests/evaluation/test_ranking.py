@@ -464,7 +464,7 @@ def test_quality_as_plain_values_names_every_measure() -> None:
     triples = _rows([(0, 0, 4)])
     quality = link_prediction(_line(20), triples, KnownTriples(triples, 1), 1, sampled_from=1)
     hits = {f"hits@{k}": quality.hits[k] for k in (1, 3, 10, 100)}
-    rest = {"mr": quality.mr, "mrr": quality.mrr, "mrr_error": 0.0}
+    rest = {"mr": quality.mr, "mrr": quality.mrr, "mrr_error": 0.0, "hits@10_error": 0.0}
     assert quality.to_json() == {**rest, **hits, "triples": 1, "sampled_from": 1}
 
 

@@ -77,7 +77,9 @@ def validations(monkeypatch: pytest.MonkeyPatch) -> Validations:
         record.states.append(model.copy_tables())
         hits = record.script[number] if number < len(record.script) else 0.0
         by_k = {1: 0.0, 3: 0.0, 10: hits, 100: 1.0}
-        return LinkPrediction(1.0, 0.5, by_k, triples=1, sampled_from=1, mrr_error=0.0)
+        return LinkPrediction(
+            1.0, 0.5, by_k, triples=1, sampled_from=1, mrr_error=0.0, hits_at_10_error=0.0
+        )
 
     monkeypatch.setattr(Problem, "validate", scripted)
     return record

@@ -17,7 +17,9 @@ from tests.models.cases import CASES, assert_same_vectors
 def quality(hits_at_10: float) -> LinkPrediction:
     """A validation result of which only Hits@10 matters."""
     hits = {1: 1 - hits_at_10, 3: 0.5, 10: hits_at_10, 100: 1.0}
-    return LinkPrediction(1.0, 1 - hits_at_10, hits, triples=1, sampled_from=1, mrr_error=0.0)
+    return LinkPrediction(
+        1.0, 1 - hits_at_10, hits, triples=1, sampled_from=1, mrr_error=0.0, hits_at_10_error=0.0
+    )
 
 
 def _scales(losses: list[float]) -> list[float]:

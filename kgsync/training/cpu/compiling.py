@@ -7,16 +7,18 @@ does not train: the same input and seed give the same vectors, the first time to
 
 from __future__ import annotations
 
-import platform
+import fcntl
 import subprocess
 import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 import torch
+from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync.config import ModelSettings
 from kgsync.evaluation import ranking
@@ -26,6 +28,7 @@ from kgsync.models import distances, model_class
 from kgsync.models.base import Kind, Model
 from kgsync.training.cpu import steps
 from kgsync.training.cpu.pretraining import CpuPretrainer
+from kgsync.training.cpu.texts import digest_of_texts
 from kgsync.training.cpu.trainer import CpuTrainer
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.order import NewElement
@@ -34,44 +37,52 @@ from kgsync.training.samplers import CorrectedSampler
 
 __all__ = ["load_kernels"]
 
+_STAMP = ".compiled"
 _MEGABYTES = 1
 _TRIPLES = np.array([[0, 1], [0, 0], [1, 2]])
 
 
-def load_kernels(settings: ModelSettings) -> None:
-    """Load the kernels of a model; if they were never compiled, another process does it first."""
-    stamp = _stamp()
-    if not stamp.exists():
-        _forget()
-        # Two at once take little more than half the time.
-        running = [
-            subprocess.Popen(  # noqa: S603
-                [sys.executable, "-c", f"import {__name__} as c; c._compile(c.{part.__name__})"],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            for part in (_train, _start_and_rank)
-        ]
-        codes = [process.wait() for process in running]
-        if not any(codes) and stamp.parent.is_dir():
-            stamp.touch()
-        # Else there is no cache that can be written, and they are compiled here, every time.
-    for part in (_train, _start_and_rank):
-        part(settings)
+def load_kernels(settings: ModelSettings, *, ranking_only: bool = False) -> None:
+    """Load the kernels of a model; if they were never compiled, another process does it first.
+
+    Where no folder can be written they are compiled here, every time.
+
+    Args:
+        settings: The model.
+        ranking_only: Torch trains, but it is the kernels that rank.
+    """
+    for name in ("ranking",) if ranking_only else _GROUPS:
+        kernels, parts = _GROUPS[name]
+        folders = [kernel.stats.cache_path for kernel in kernels]
+        if None not in folders:
+            _compile_once(name, [Path(folder) for folder in folders])
+        for part in parts:
+            part(settings)
 
 
-def _forget() -> None:
-    """Remove what was compiled before: numba would not notice that an inner function changed."""
-    for module in (steps, distances, ranking):
-        kernels = (value for value in vars(module).values() if hasattr(value, "stats"))
-        for folder in {Path(kernel.stats.cache_path) for kernel in kernels}:
-            for file in folder.glob("*.nb[ic]"):
+def _compile_once(name: str, folders: list[Path]) -> None:
+    """Fill the cache, unless a stamp in it says that it was filled from these very texts."""
+    stamp = folders[0] / f"kgsync-{_made_of()}{_STAMP}"
+    if stamp.exists():
+        return
+    with (folders[0] / "kgsync.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
+        if stamp.exists():
+            return
+        # Numba would not notice that an inner function has changed.
+        for folder in folders:
+            for file in (*folder.glob("*.nb[ic]"), *folder.glob(f"kgsync-*{_STAMP}")):
                 file.unlink(missing_ok=True)
+        command = [sys.executable, "-c", f"import {__name__} as c; c._compile({name!r})"]
+        done = subprocess.run(command, check=False, capture_output=True)  # noqa: S603
+        if done.returncode == 0:
+            stamp.touch()
 
 
-def _compile(part: Callable[[ModelSettings], None]) -> None:
-    for name in ("transe", "transh", "distmult"):
-        part(ModelSettings(name))
+def _compile(name: str) -> None:
+    for model in ("transe", "transh", "distmult"):
+        for part in _GROUPS[name][1]:
+            part(ModelSettings(model))
 
 
 def _train(settings: ModelSettings) -> None:
@@ -82,8 +93,8 @@ def _train(settings: ModelSettings) -> None:
     trainer.change_epoch(triples, triples, CorrectedSampler(triples, 1, random), 0.0)
 
 
-def _start_and_rank(settings: ModelSettings) -> None:
-    """Call the other kernels with next to nothing."""
+def _start(settings: ModelSettings) -> None:
+    """Call those of pre-training."""
     model, triples = _little(settings), _TRIPLES
     hashes: dict[Kind, Hashes] = {
         "entity": np.zeros(3, np.uint64),
@@ -92,6 +103,11 @@ def _start_and_rank(settings: ModelSettings) -> None:
     negatives = KeyedNegatives(triples, np.arange(3), hashes, 0)
     evidence = Evidence.of("entity", [NewElement("entity", 1, np.arange(1), 1)], triples)
     CpuPretrainer(model, negatives, PretrainingRates(1, 1, 0.0), Cost()).train(evidence)
+
+
+def _rank(settings: ModelSettings) -> None:
+    """Call those of scores and ranks."""
+    model, triples = _little(settings), _TRIPLES
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))
     ranking.ranks(model, triples, ranking.KnownTriples(triples, 1), "tail", _MEGABYTES)
@@ -101,10 +117,15 @@ def _little(settings: ModelSettings) -> Model:
     return model_class(settings.name).random(settings, 3, 1, torch.Generator())
 
 
-def _stamp() -> Path:
-    """A file beside the compiled kernels: they are there, from these very texts."""
-    files = [*Path(__file__).parent.glob("*.py"), Path(distances.__file__), Path(ranking.__file__)]
-    texts = b"".join(file.read_bytes() for file in sorted(files))
-    made_by = f"{numba.__version__} {platform.node()} {platform.machine()}"
-    digest = sha256(texts + made_by.encode()).hexdigest()[:16]
-    return Path(steps.run_batches.stats.cache_path or "") / f"kgsync-{digest}.compiled"
+def _made_of() -> str:
+    """A name for what the compiled kernels depend on."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    made_by = f"{numba.__version__} {version} {get_host_cpu_name()}"
+    return f"{digest_of_texts()}-{sha256(made_by.encode()).hexdigest()[:8]}"
+
+
+_GROUPS: dict[str, tuple[tuple[Any, ...], tuple[Callable[[ModelSettings], None], ...]]] = {
+    "ranking": ((ranking._count_ranks, distances._fill), (_rank,)),
+    "training": ((steps.run_batches,), (_train, _start)),
+}
+"""Kernels of every folder that a group is compiled into, and what calls all of the group."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout
-from kgsync.training.samplers import head_shares
+from kgsync.models.compiled import compiled
+from kgsync.training.samplers import DenseQueries, dense_queries, head_shares
 
 __all__ = ["HashSet", "draw_all", "draw_false", "draw_into", "hash_set", "is_in", "mix_number"]
 
@@ -29,6 +29,7 @@ class HashSet(NamedTuple):
     """Number of entity rows to draw from."""
     tail_limits: NDArray[np.uint64]
     """For each relation, below which random number a tail is replaced rather than a head."""
+    dense: DenseQueries
 
 
 def hash_set(
@@ -43,10 +44,12 @@ def hash_set(
     _insert(keys, packed)
     bits = np.uint64(layout.entity_bits), np.uint64(layout.relation_bits)
     tail_shares = 1 - head_shares(triples, relations, corruption)
-    return HashSet(keys, *bits, entities, (tail_shares * 2.0**64).astype(np.uint64))
+    tail_limits = (tail_shares * 2.0**64).astype(np.uint64)
+    dense = dense_queries(triples, entities, relations)
+    return HashSet(keys, *bits, entities, tail_limits, dense)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def mix_number(x: Any) -> Any:
     """The finaliser of SplitMix64, as `kgsync.graph.hashing.mix`."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -55,7 +58,7 @@ def mix_number(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def _insert(keys: Any, packed: Any) -> None:
     mask = np.uint64(len(keys) - 1)
     for key in packed:
@@ -65,7 +68,7 @@ def _insert(keys: Any, packed: Any) -> None:
         keys[slot] = key
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def is_in(known: Any, head: Any, relation: Any, tail: Any) -> Any:
     """Whether a triple is in the set."""
     key = (np.uint64(head) << known.relation_bits) | np.uint64(relation)
@@ -79,7 +82,7 @@ def is_in(known: Any, head: Any, relation: Any, tail: Any) -> Any:
     return False
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def draw_false(known: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any:
     """Head and tail of a corrupted triple (eq. corruptedTriples); -1, -1 if there is none.
 
@@ -87,26 +90,50 @@ def draw_false(known: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any
     """
     state = mix_number(key)
     on_tail = (state >> np.uint64(1) | state << np.uint64(63)) < known.tail_limits[relation]
-    count = np.uint64(known.entities)
     for _ in range(_ROUNDS):
         state = mix_number(state)
-        chosen = np.int64(((state >> np.uint64(32)) * count) >> np.uint64(32))
+        chosen = _below(known.entities, state)
         h, t = (head, chosen) if on_tail else (chosen, tail)
         if not is_in(known, h, relation, t):
             return h, t
-    # The rare dense query: look through all entities of one side, then of the other.
-    start = np.int64((mix_number(state) >> np.uint64(32)) % count)
-    for _ in range(2):
-        for step in range(known.entities):
-            chosen = (start + step) % known.entities
+    for _ in range(2):  # one side, and if all its entities answer, the other
+        at = _find_dense(known, on_tail, relation, head if on_tail else tail)
+        while at < 0:  # at least every second draw is a false triple
+            state = mix_number(state)
+            chosen = _below(known.entities, state)
             h, t = (head, chosen) if on_tail else (chosen, tail)
             if not is_in(known, h, relation, t):
                 return h, t
+        first, end = known.dense.bounds[at], known.dense.bounds[at + 1]
+        if first < end:
+            chosen = np.int64(known.dense.free[first + _below(end - first, mix_number(state))])
+            return (head, chosen) if on_tail else (chosen, tail)
         on_tail = not on_tail
     return np.int64(-1), np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
+def _below(count: Any, random: Any) -> Any:
+    """A number below the count, from the upper half of a random one."""
+    return np.int64(((random >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
+
+
+@compiled()
+def _find_dense(known: Any, on_tail: Any, relation: Any, given: Any) -> Any:
+    """The place of a query among the dense ones; -1 if it is none."""
+    side = len(known.tail_limits) if on_tail else 0
+    key = (side + relation) * known.entities + given
+    low, high = 0, len(known.dense.keys)
+    while low < high:
+        middle = (low + high) // 2
+        if known.dense.keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(known.dense.keys) and known.dense.keys[low] == key else -1
+
+
+@compiled(nogil=True)
 def draw_all(triples: Any, known: Any, seed: Any) -> Any:
     """One corrupted triple for each; head and tail are -1 where there is none."""
     false = triples.copy()
@@ -114,7 +141,7 @@ def draw_all(triples: Any, known: Any, seed: Any) -> Any:
     return false
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def draw_into(false: Any, triples: Any, known: Any, seed: Any, begin: Any) -> None:
     """Fill in the same; `begin` is the position of the first triple in the epoch."""
     for at in range(len(triples)):

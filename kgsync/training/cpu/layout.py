@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from kgsync.models.base import Model
+from kgsync.models.compiled import FAST, compiled
 from kgsync.models.losses import LogisticLoss
 
-__all__ = ["FAST", "Choices", "Tables", "choices_of", "kernel", "tables_of"]
+__all__ = ["Choices", "Tables", "choices_of", "kernel", "tables_of"]
 
 TRANSE, TRANSH, TRANSD, DISTMULT, RESCAL, ANALOGY = range(6)
 """Codes of the models; those after TransD match meanings."""
@@ -31,16 +30,10 @@ _NORMS = {"l1": L1, "l2": L2, "l2sq": L2SQ}
 _SECOND = {"transh": ("", "normal"), "transd": ("entity_projection", "relation_projection")}
 """Tables beside the vectors themselves, of entities and of relations."""
 
-FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
-"""Sums may be reordered, but NaN and infinity stay what they are."""
-
 Matrix = NDArray[np.float32]
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-def kernel(function: _Function) -> _Function:
-    """Compile a function that other compiled functions call."""
-    return cast("_Function", njit(cache=True, fastmath=FAST, error_model="numpy")(function))
+kernel = compiled(FAST)
+"""Compiles a function that other compiled functions call."""
 
 
 class Tables(NamedTuple):

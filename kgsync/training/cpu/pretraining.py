@@ -10,26 +10,27 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.hashing import Hashes
 from kgsync.models.base import Model
-from kgsync.training.cpu.drawing import HashSet, hash_set, is_in, mix_number
+from kgsync.models.compiled import FAST, compiled
+from kgsync.training.cpu.drawing import hash_set, mix_number
+from kgsync.training.cpu.keyed import Source, draw, search
 from kgsync.training.cpu.layout import (
     DISTMULT,
-    FAST,
     L1,
     TRANSE,
     Matrix,
     Tables,
     choices_of,
+    kernel,
     tables_of,
 )
 from kgsync.training.cpu.scores import Triple, add_gradient, score
 from kgsync.training.cpu.vectors import add_product, softplus
-from kgsync.training.evidence import DRAWS, Evidence, KeyedNegatives
+from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.optimizers import EPSILON
 from kgsync.training.pretraining import DECAY, FALL, WAIT, PretrainingRates
 from kgsync.training.threads import on_threads
@@ -62,7 +63,7 @@ class CpuPretrainer:
         """
         sizes = model.sizes
         known = hash_set(negatives.train, sizes["entity"], sizes["relation"])
-        self._source = _Source(known, negatives.survivors)
+        self._source = Source(known, negatives.survivors)
         self._choices, self._tables = choices_of(model), tables_of(model)
         self._negatives, self._rates, self._cost = negatives, rates, cost
         self._threads = threads
@@ -147,13 +148,6 @@ class _Elements(NamedTuple):
     """In which elements are taken: the largest first, so that threads end together."""
 
 
-class _Source(NamedTuple):
-    """What false triples are drawn from."""
-
-    known: HashSet
-    survivors: NDArray[np.int64]
-
-
 class _Part(NamedTuple):
     """One of an element's vectors in training; of no numbers if the model has only one."""
 
@@ -179,7 +173,7 @@ class _Scratch(NamedTuple):
     work: Matrix
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(FAST, nogil=True)
 def _train_elements(
     choices: Any,
     tables: Any,
@@ -205,7 +199,7 @@ def _train_elements(
     return scored, steps
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel
 def _train_one(
     choices: Any,
     tables: Any,
@@ -251,7 +245,7 @@ def _train_one(
     return ran, moved
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel
 def _move(adagrad: Any, vector: Any, gradient: Any, squares: Any, share: Any, rate: Any) -> None:
     if not adagrad:
         factor = rate * share
@@ -264,7 +258,7 @@ def _move(adagrad: Any, vector: Any, gradient: Any, squares: Any, share: Any, ra
         vector[i] -= rate * slope / (np.float32(sqrt(squares[i])) + np.float32(EPSILON))
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel
 def _gradient(
     choices: Any,
     tables: Any,
@@ -292,12 +286,12 @@ def _gradient(
         for number in range(len(scratch.heads)):
             drawing = mix_number(key ^ ((np.uint64(epoch) << np.uint64(32)) + np.uint64(number)))
             on_tail = drawing & np.uint64(1) == 1 if of_relation else h == row
-            chosen = _draw(source, h, r, t, on_tail, drawing)
+            chosen = draw(source, h, r, t, on_tail, drawing)
             if chosen < 0:
-                chosen = _search(source, h, r, t, on_tail, drawing, scratch.asked, scratch.free)
+                chosen = search(source, h, r, t, on_tail, drawing, scratch.asked, scratch.free)
             if chosen < 0 and of_relation:
                 on_tail = not on_tail
-                chosen = _search(source, h, r, t, on_tail, drawing, scratch.asked, scratch.free)
+                chosen = search(source, h, r, t, on_tail, drawing, scratch.asked, scratch.free)
             if chosen >= 0:
                 scratch.heads[drawn] = h if on_tail else chosen
                 scratch.tails[drawn] = chosen if on_tail else t
@@ -333,7 +327,7 @@ def _gradient(
     return np.float32(total), one
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel
 def _add(
     choices: Any,
     tables: Any,
@@ -367,54 +361,10 @@ def _add(
         add_gradient(choices, tables, triple, weight, sums, at, work)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel
 def _add_l1(h: Any, r: Any, t: Any, weight: Any, to: Any) -> None:
     """Add weight · ∂f/∂h of TransE: `add_gradient` takes four times as long for all three."""
     zero = np.float32(0)
     for i in range(len(to)):
         gap = h[i] + r[i] - t[i]
         to[i] += -weight if gap > 0 else (weight if gap < 0 else zero)
-
-
-# -- the draws of KeyedNegatives ---------------------------------------------------------------
-
-
-@njit(cache=True, error_model="numpy")
-def _draw(source: Any, h: Any, r: Any, t: Any, on_tail: Any, key: Any) -> Any:
-    """A survivor that makes a false triple of a true one; -1 if none was met."""
-    count = len(source.survivors)
-    if count == 0:
-        return np.int64(-1)
-    for attempt in range(1, DRAWS + 1):
-        chosen = source.survivors[_below(count, mix_number(key ^ np.uint64(attempt)))]
-        head, tail = (h, chosen) if on_tail else (chosen, t)
-        if not is_in(source.known, head, r, tail):
-            return chosen
-    return np.int64(-1)
-
-
-@njit(cache=True, error_model="numpy")
-def _search(
-    source: Any, h: Any, r: Any, t: Any, on_tail: Any, key: Any, asked: Any, free: Any
-) -> Any:
-    """Look through all survivors for the rare dense query; the last one is remembered."""
-    side = 1 if on_tail else 0
-    last, found = asked[side], free[side]
-    other = h if on_tail else t
-    if last[0] != r or last[1] != other:
-        count = 0
-        for survivor in source.survivors:
-            head, tail = (other, survivor) if on_tail else (survivor, other)
-            if not is_in(source.known, head, r, tail):
-                found[count] = survivor
-                count += 1
-        last[0], last[1], last[2] = r, other, count
-    if last[2] == 0:
-        return np.int64(-1)
-    return found[_below(last[2], mix_number(key))]
-
-
-@njit(cache=True, error_model="numpy")
-def _below(count: Any, hashed: Any) -> Any:
-    """A number below the count, from the place of the hash in the unit interval."""
-    return np.int64(np.float64(hashed >> np.uint64(11)) * 2.0**-53 * count)

@@ -20,9 +20,9 @@ from kgsync.training.cpu.translations import (
     gap_transe,
     gap_transh,
 )
-from kgsync.training.cpu.vectors import add, add_product, dot, length, slope
+from kgsync.training.cpu.vectors import add, dot, length, slope
 
-__all__ = ["Triple", "add_gradient", "add_product", "score"]
+__all__ = ["Triple", "add_gradient", "score"]
 
 
 class Triple(NamedTuple):

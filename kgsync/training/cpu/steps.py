@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kgsync.models.compiled import FAST, compiled
+from kgsync.models.transh import CONSTRAINT_TOLERANCE, CONSTRAINT_WEIGHT
 from kgsync.training.cpu.drawing import HashSet, draw_into
-from kgsync.training.cpu.layout import FAST, TRANSH, Choices, Tables, kernel
+from kgsync.training.cpu.layout import TRANSH, Choices, Tables, kernel
 from kgsync.training.cpu.memory import borrow
 from kgsync.training.cpu.pairs import Pair, add_pair_gradient, pair_of, score_pair
 from kgsync.training.cpu.scores import Triple, add_gradient, score
@@ -17,8 +18,6 @@ from kgsync.training.cpu.sums import fetch_ahead, forget, move_all, place
 from kgsync.training.cpu.vectors import softplus
 
 __all__ = ["Learner", "Pairs", "run_batches"]
-
-_CONSTRAINT, _TOLERANCE = 1 / 64, 1e-3  # TransH's
 
 
 class Learner(NamedTuple):
@@ -41,13 +40,15 @@ class Pairs(NamedTuple):
     """True triples, one a row."""
     false: NDArray[np.int32]
     """False ones, head -1 where there is none; if there are none at all, they are drawn."""
+    order: NDArray[np.int32]
+    """The true triples are taken in this order, if false ones are drawn."""
     bounds: NDArray[np.int64]
     """Ends of the batches, from 0."""
     seed: np.uint64
     """Key of the draws."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(FAST, nogil=True)
 def run_batches(
     learner: Any, pairs: Any, first: Any, stride: Any, rate: Any, at_once: Any, scratch: Any
 ) -> Any:
@@ -71,7 +72,11 @@ def run_batches(
         begin, end = pairs.bounds[batch], pairs.bounds[batch + 1]
         true, false = pairs.true[begin:end], pairs.false[begin:end]
         if len(pairs.false) == 0:
-            false = scratch.false[: len(true)]
+            true, false = scratch.true[: end - begin], scratch.false[: end - begin]
+            for at in range(end - begin):
+                row = pairs.order[begin + at]
+                for column in range(3):
+                    true[at, column] = pairs.true[row, column]
             draw_into(false, true, learner.known, pairs.seed, begin)
         count = 0
         for at in range(len(false)):
@@ -150,7 +155,7 @@ def _all_move(moving: Any, pair: Any) -> Any:
     return others and entities[pair.kept] and relations[pair.relation]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def _slopes(choices: Any, right: Any, wrong: Any, share: Any) -> Any:
     """Loss of a pair, and its slopes by the two scores."""
     if choices.logistic:
@@ -216,9 +221,10 @@ def _add_constraint(tables: Any, scratch: Any) -> Any:
         if rr == 0 or ww == 0:
             continue
         squared = rw * rw / (rr * ww)
-        if squared > _TOLERANCE * _TOLERANCE:
-            loss += _CONSTRAINT * (squared - _TOLERANCE * _TOLERANCE)
-            scale = np.float32(_CONSTRAINT * 2 * rw / (rr * ww))
+        if squared > CONSTRAINT_TOLERANCE**2:
+            loss += CONSTRAINT_WEIGHT * (squared - CONSTRAINT_TOLERANCE**2)
+            scratch.relations.uses[at] += 1
+            scale = np.float32(CONSTRAINT_WEIGHT * 2 * rw / (rr * ww))
             to_r, to_w = scratch.sums.relation[at], scratch.sums.relation2[at]
             by_r, by_w = np.float32(rw / rr), np.float32(rw / ww)
             for i in range(len(r)):

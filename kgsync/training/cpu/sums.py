@@ -37,8 +37,10 @@ class Scratch(NamedTuple):
     """Zeros, but within a batch."""
     entities: Places
     relations: Places
+    true: NDArray[np.int32]
+    """True triples of a batch."""
     false: NDArray[np.int32]
-    """False triples of a batch; head -1 where there is none."""
+    """False ones; head -1 where there is none."""
     work: Matrix
 
 
@@ -52,6 +54,7 @@ def scratch_for(tables: Tables, pairs: int) -> Scratch:
         Tables(*(np.zeros((count if width else 0, width), np.float32) for count, width in shapes)),
         _no_places(entities, counts[0]),
         _no_places(relations, counts[1]),
+        np.empty((pairs, 3), np.int32),
         np.empty((pairs, 3), np.int32),
         np.empty((4, max(widths)), np.float32),
     )
@@ -80,9 +83,10 @@ def place(places: Any, row: Any, uses: Any) -> Any:
 def forget(places: Any, moving: Any) -> Any:
     """Give up all places; returns how many rows of them have moved."""
     moved = 0
-    for row in places.rows[: places.used[0]]:
+    for at in range(places.used[0]):
+        row = places.rows[at]
         places.places[row] = -1
-        moved += moving[row]
+        moved += moving[row] and places.uses[at] > 0
     places.used[0] = 0
     return moved
 

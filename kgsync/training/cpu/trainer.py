@@ -65,6 +65,7 @@ class CpuTrainer:
         self._learner = Learner(choices, tables, squares, moving, known)
         self._train = np.ascontiguousarray(train.T, np.int32)
         count = len(self._train)
+        self._order = np.arange(count, dtype=np.int32)
         parts = max(1, min(batches, count))
         lengths = [count // parts + (i < count % parts) for i in range(parts)]
         self._bounds = np.cumsum([0, *lengths])
@@ -74,9 +75,9 @@ class CpuTrainer:
 
     def general_epoch(self, learning_rate: float) -> float:
         """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
-        order = self._random.permutation(len(self._train))
+        self._random.shuffle(self._order)
         seed = np.uint64(self._random.integers(0, 2**63))
-        pairs = Pairs(self._train.take(order, axis=0), _NONE, self._bounds, seed)
+        pairs = Pairs(self._train, _NONE, self._order, self._bounds, seed)
         rate, threads = np.float32(learning_rate), len(self._scratch)
 
         def run(number: int) -> Any:
@@ -113,7 +114,7 @@ class CpuTrainer:
         if not len(true):
             return 0.0
         true, false = (np.ascontiguousarray(rows, np.int32) for rows in (true, false))
-        pairs = Pairs(true, false, np.array([0, len(true)]), np.uint64(0))
+        pairs = Pairs(true, false, self._order, np.array([0, len(true)]), np.uint64(0))
         scratch = scratch_for(self._learner.tables, len(true))
         rate = np.float32(learning_rate)
         return self._noted([run_batches(self._learner, pairs, 0, 1, rate, False, scratch)])

@@ -9,8 +9,8 @@ from math import exp, log1p, sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from kgsync.models.compiled import compiled
 from kgsync.training.cpu.layout import L1, L2, L2SQ, kernel
 
 __all__ = ["add", "add_product", "add_products", "dot", "length", "slope", "softplus"]
@@ -77,7 +77,7 @@ def slope(norm: Any, gap: Any, weight: Any) -> None:
         gap[i] *= scale
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)) and its slope."""
     small = exp(-abs(x))

@@ -32,7 +32,7 @@ PARTS: dict[str, Part] = {
         work, o.models, o.seconds, o.repeat, o.tested, o.epochs
     ),
     "quality": lambda work, o: quality.table(
-        work, o.models, o.quality_epochs, o.rate, 5 * o.tested
+        work, o.models, o.quality_epochs, o.rate, 5 * o.tested, o.seeds
     ),
     "race": lambda work, o: race.table(work, o.threads, o.their_epochs, 5 * o.tested),
     "growth": lambda work, o: growth.table(o.size, o.seconds, o.threads, o.steps),
@@ -46,14 +46,12 @@ PARTS: dict[str, Part] = {
 def main() -> None:
     """Measure the chosen parts and print one table each."""
     options = _options()
-    texts = [_show(f"# Training benchmarks\n\n{machine(_LIBRARIES)}")]
+    print(machine(_LIBRARIES), flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         prepare(work, options.triples)
         for name in options.parts or PARTS:
-            texts.append(_show(PARTS[name](work, options)))
-            if options.markdown:
-                options.markdown.write_text("\n".join(texts), encoding="utf-8")
+            print(PARTS[name](work, options), flush=True)
 
 
 def _options() -> argparse.Namespace:
@@ -82,20 +80,15 @@ def _options() -> argparse.Namespace:
         choices=MODELS,
         help="those of throughput, ranking and quality",
     )
-    add("--quality-epochs", type=int, default=50, help="of the quality part")
+    add("--quality-epochs", type=int, default=20, help="of the quality part")
+    add("--seeds", type=int, default=3, help="of the quality part")
     add("--rate", type=float, default=0.0, help="learning rate of quality; 0 for the paper's")
     add("--their-epochs", type=int, default=6, help="of PyKEEN, the time given in the race")
-    add("--markdown", type=Path, metavar="FILE", help="write the tables here too")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         parser.error(f"there is no part {', '.join(sorted(unknown))}; parts: {', '.join(PARTS)}")
     return options
-
-
-def _show(text: str) -> str:
-    print(text, flush=True)
-    return text
 
 
 if __name__ == "__main__":

@@ -19,8 +19,6 @@ Numbers: TypeAlias = dict[str, float]
 Task: TypeAlias = Callable[..., Numbers]
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-# kgsync sets it for itself; without it any load on the machine makes torch's threads crawl.
-_WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def alone(task: Task, threads: int = 1, **arguments: Any) -> Numbers | None:
@@ -36,7 +34,7 @@ def alone(task: Task, threads: int = 1, **arguments: Any) -> Numbers | None:
     done = subprocess.run(
         [*command, task.__module__, task.__name__, given],
         check=False,
-        env=_WAITING | os.environ | dict.fromkeys(_THREADS, str(threads)),
+        env=os.environ | dict.fromkeys(_THREADS, str(threads)),
         capture_output=True,
         text=True,
     )

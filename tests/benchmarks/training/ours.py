@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from kgsync.graph.terms import TermIndex
 from kgsync.models import model_class
 from kgsync.models.base import Model
 from kgsync.seeds import Seeds
-from kgsync.training.backends import trainer_for
+from kgsync.training.backends import trainer_for, warm_up
 from kgsync.training.problem import Problem
 from kgsync.training.threads import use_threads
 from tests.benchmarks.training.clock import Clock
@@ -39,6 +39,7 @@ __all__ = [
     "ranker",
     "settings_for",
     "train",
+    "trained",
 ]
 
 Backend = Literal["cpu", "torch"]
@@ -62,20 +63,21 @@ def settings_for(
     )
 
 
-def problem_of(graph: Fb15k, settings: Settings, tested: int = 0) -> Problem:
+def problem_of(graph: Fb15k, settings: Settings, tested: int = 0, seed: int = 0) -> Problem:
     """FB15K with its own split.
 
     Args:
         graph: The data.
         settings: What to do with it.
         tested: How many of the test triples are ranked; 0 for all.
+        seed: Of the start vectors.
     """
     parts = graph.train, graph.valid, graph.test[:, : tested or None]
     everything = _snapshot(graph.everything)
     # All elements live, also where only some of the training triples are used.
     ids = np.arange(graph.entities, dtype=np.int32), np.arange(graph.relations, dtype=np.int32)
-    split = Split(*map(_snapshot, parts))
-    return Problem(Living(*ids), split, everything, TermIndex(), settings, Seeds(0, "benchmark"))
+    split, seeds = Split(*map(_snapshot, parts)), Seeds(seed, "benchmark")
+    return Problem(Living(*ids), split, everything, TermIndex(), settings, seeds)
 
 
 def fresh_model(problem: Problem) -> Model:
@@ -95,18 +97,31 @@ def train(
     steps: Steps = "batch",
 ) -> None:
     """General epochs until the clock has seen enough."""
-    use_threads(threads)
-    problem = problem_of(graph, settings_for(model, graph.batches, threads, backend, steps))
-    started = fresh_model(problem)
-    trainer = trainer_for(started, problem, np.random.default_rng(0), Cost())
-    while True:
-        trainer.general_epoch(started.info.learning_rate)
+    states = trained(graph, settings_for(model, graph.batches, threads, backend, steps))
+    next(states)
+    for _ in states:
         clock()
+
+
+def trained(
+    graph: Fb15k, settings: Settings, learning_rate: float = 0.0, seed: int = 0
+) -> Iterator[Model]:
+    """A model with random vectors, then again after every epoch; its own rate if none is given."""
+    use_threads(settings.run.threads)
+    warm_up(settings)
+    problem = problem_of(graph, settings, seed=seed)
+    model = fresh_model(problem)
+    trainer = trainer_for(model, problem, np.random.default_rng(seed), Cost())
+    yield model
+    while True:
+        trainer.general_epoch(learning_rate or model.info.learning_rate)
+        yield model
 
 
 def ranker(graph: Fb15k, model: str) -> Callable[[int], None]:
     """Ranks both sides of so many test triples, the index of known triples made anew."""
     use_threads(1)
+    warm_up(settings_for(model))
     started = fresh_model(problem_of(graph, settings_for(model)))
 
     def rank(count: int) -> None:

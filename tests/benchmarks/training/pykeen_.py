@@ -25,7 +25,7 @@ MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "transd": (models.TransD, {"interaction_kwargs": {"p": 1, "power_norm": False}}),
     "rescal": (models.RESCAL, {}),
 }
-"""Losses and regularisers are PyKEEN's defaults for the model."""
+"""Losses, regularisers and constraints are PyKEEN's defaults for the model."""
 
 _RANKED_AT_A_TIME = 32
 """What PyKEEN takes on a CPU if nothing is said."""

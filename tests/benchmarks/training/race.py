@@ -18,23 +18,15 @@ _RATE = 0.005
 
 def learn_for(work: str, threads: int, seconds: float, tested: int) -> Numbers:
     """Train from random vectors, a step a pair, for so many seconds; rank test triples after."""
-    import numpy as np
-
-    from kgsync.evaluation.cost import Cost
-    from kgsync.training.backends import trainer_for, warm_up
-    from kgsync.training.threads import use_threads
     from tests.benchmarks.training import ours
 
-    use_threads(threads)
     graph = load(work)
     settings = ours.settings_for("transe", graph.batches, threads, "cpu", "pair")
-    warm_up(settings)
-    problem = ours.problem_of(graph, settings)
-    trained = ours.fresh_model(problem)
-    trainer = trainer_for(trained, problem, np.random.default_rng(0), Cost())
+    states = ours.trained(graph, settings, _RATE)
+    trained = next(states)
     start, epochs = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        trainer.general_epoch(_RATE)
+        next(states)
         epochs += 1
     spent = time.perf_counter() - start
     found = ours.quality(graph, trained, tested)

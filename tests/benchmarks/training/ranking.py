@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,11 @@ def our_metrics(work: str, model: str, threads: int, epochs: int, tested: int) -
     """Train a little, keep the vectors for the others, and rank."""
     import numpy as np
 
-    from kgsync.evaluation.cost import Cost
-    from kgsync.training.backends import trainer_for
     from tests.benchmarks.training import ours
 
     graph = load(work)
-    problem = ours.problem_of(graph, ours.settings_for(model, graph.batches, threads))
-    trained = ours.fresh_model(problem)
-    trainer = trainer_for(trained, problem, np.random.default_rng(0), Cost())
-    for _ in range(epochs):
-        trainer.general_epoch(trained.info.learning_rate)
+    states = ours.trained(graph, ours.settings_for(model, graph.batches, threads))
+    *_, trained = islice(states, epochs + 1)
     tables = {name: table.numpy() for name, table in trained.tables.items()}
     np.savez(Path(work) / f"{model}.npz", allow_pickle=False, **tables)
     found = ours.quality(graph, trained, tested)

@@ -66,10 +66,10 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
     warm_up(settings)
     trained, _ = train_offline(old, Cost())
 
-    seen: list[tuple[float, float]] = []
+    seen: list[tuple[LinkPrediction, float]] = []
 
     def note(epoch: int, _: Model, quality: LinkPrediction) -> None:
-        seen.append((quality.hits[10], time.perf_counter() - start))
+        seen.append((quality, time.perf_counter() - start))
 
     start = time.perf_counter()
     new = synthetic.problem_of(after, terms, settings, "2")
@@ -78,14 +78,15 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
     refresh(updated, change, new, Cost(), observe=note)
     update = time.perf_counter() - start
     # The first of the best is the state that the update returns to.
-    goal, until_best = max(seen, key=lambda found: found[0])
+    state, until_best = max(seen, key=lambda found: found[0].hits[10])
+    goal, error = state.hits[10], state.hits_at_10_error
 
     best = 0.0
 
     def watch(epoch: int, _: Model, quality: LinkPrediction) -> None:
         nonlocal best
         best = max(best, quality.hits[10])
-        if best >= goal:
+        if best >= goal - error:  # the best of many is rather too good
             raise _Reached
 
     start, reached = time.perf_counter(), False
@@ -97,6 +98,7 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
         "update": update,
         "until_best": until_best,
         "goal": goal,
+        "error": error,
         "scratch": time.perf_counter() - start,
         "best": best,
         "reached": reached,
@@ -117,7 +119,7 @@ def table(work: Path, model: str, threads: int, epochs: int, sample: int) -> str
     more = "" if run["reached"] else "> "
     rows = [
         head,
-        ["update", f"{run['update']:.1f}", f"{run['goal']:.4f}", "1.0"],
+        ["update", f"{run['update']:.1f}", f"{run['goal']:.4f} ± {run['error']:.4f}", "1.0"],
         [
             "update, until its best state",
             f"{run['until_best']:.1f}",
@@ -125,7 +127,9 @@ def table(work: Path, model: str, threads: int, epochs: int, sample: int) -> str
             f"{run['until_best'] / run['update']:.1f}",
         ],
         [
-            "from scratch, until as good" if run["reached"] else "from scratch, never as good",
+            "from scratch, until within the error"
+            if run["reached"]
+            else "from scratch, never as good",
             f"{run['scratch']:.1f}",
             f"{run['best']:.4f}",
             f"{more}{run['scratch'] / run['update']:.1f}",

@@ -11,6 +11,7 @@ from kgsync.config import Corruption
 from kgsync.graph.hashing import mix
 from kgsync.graph.living import TripleRows
 from kgsync.training.cpu.drawing import draw_all, hash_set, is_in, mix_number
+from kgsync.training.samplers import dense_queries
 
 triples = st.sets(
     st.tuples(st.integers(0, 8), st.integers(0, 2), st.integers(0, 8)), min_size=1, max_size=60
@@ -59,6 +60,43 @@ def test_the_only_false_triple_is_found() -> None:
     for seed in range(20):
         drawn = draw_all(rows, known, np.uint64(seed))
         assert (drawn == [3, 0, 5]).all()
+
+
+def test_the_few_free_places_of_a_dense_query_are_drawn_alike() -> None:
+    entities, free = 2_000, [10, 11, 12, 1_500]
+    train = as_rows({(0, 0, e) for e in range(entities) if e not in free} | {(1, 0, 0)})
+    rows = np.tile(np.array([[0, 0, 20]], np.int32), (40_000, 1))
+    drawn = draw_all(rows, hash_set(train, entities, 1), np.uint64(1))
+    tails = drawn[drawn[:, 0] == 0, 2]
+    assert abs(len(tails) / len(rows) - 0.5) < 0.015
+    counts = np.array([(tails == entity).sum() for entity in free])
+    assert counts.sum() == len(tails)
+    expected = len(tails) / len(free)
+    assert (abs(counts - expected) < 5 * np.sqrt(expected)).all()
+
+
+@given(triples)
+def test_dense_queries_are_those_that_most_entities_answer(
+    edges: set[tuple[int, int, int]],
+) -> None:
+    entities, relations = 9, 3
+    keys, bounds, free = dense_queries(as_rows(edges), entities, relations)
+    assert (np.diff(keys) > 0).all()
+    found = {
+        int(key): free[first:end].tolist()
+        for key, first, end in zip(keys, bounds, bounds[1:], strict=False)
+    }
+    for side in (0, 1):
+        for relation in range(relations):
+            for entity in range(entities):
+                ends = [
+                    other
+                    for other in range(entities)
+                    if ((entity, relation, other) if side else (other, relation, entity))
+                    not in edges
+                ]
+                key = (side * relations + relation) * entities + entity
+                assert found.get(key) == (ends if 2 * len(ends) < entities else None)
 
 
 def test_both_sides_and_all_entities_are_drawn_alike() -> None:

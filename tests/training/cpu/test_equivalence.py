@@ -13,6 +13,7 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
+from kgsync.training.cpu.drawing import draw_all, hash_set
 from kgsync.training.cpu.trainer import CpuTrainer
 from kgsync.training.epochs import Trainer
 from tests.models.cases import CASES, ModelCase
@@ -72,6 +73,30 @@ def test_steps_over_the_same_pairs_give_the_same_vectors(
     for name, table in slow.tables.items():
         torch.testing.assert_close(fast.tables[name], table, rtol=1e-4, atol=1e-4)
     assert fast_cost.score_evaluations == slow_cost.score_evaluations
+    assert 0 < fast_cost.gradient_steps <= slow_cost.gradient_steps
+
+
+@every_model
+def test_epochs_of_many_batches_of_wide_vectors_give_the_same_vectors(case: ModelCase) -> None:
+    """Wide enough that the compiled loops take several numbers at a time."""
+    width = 40 if case.settings.name == "rescal" else 100
+    given = replace(case.settings, dimension=width, relation_dimension=0)
+    slow, fast = twins(replace(case, settings=given))
+    train, batches = some_triples(3), 7
+    by_torch = Trainer(slow, train, 1, np.random.default_rng(0), Cost())
+    by_kernel = CpuTrainer(fast, train, batches, np.random.default_rng(5), Cost())
+    random, order = np.random.default_rng(5), np.arange(train.shape[1], dtype=np.int32)
+    known = hash_set(train, ENTITIES, RELATIONS)
+    for _ in range(3):
+        random.shuffle(order)
+        seed = np.uint64(random.integers(0, 2**63))
+        true = train[:, order]
+        false = draw_all(np.ascontiguousarray(true.T, np.int32), known, seed).T.astype(np.int64)
+        bounds = np.array_split(np.arange(len(order)), batches)
+        expected = [by_torch._step(true[:, at], false[:, at], RATE) for at in bounds]
+        assert by_kernel.general_epoch(RATE) == pytest.approx(np.mean(expected), rel=1e-3)
+    for name, table in slow.tables.items():
+        torch.testing.assert_close(fast.tables[name], table, rtol=1e-3, atol=1e-3)
 
 
 @every_model

@@ -18,8 +18,11 @@ MOVES = (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (-1, 1)
 
 
 def board() -> Version:
-    """A board whose moves imply each other; every twelfth edge is held out."""
-    edges = grid(16, *MOVES)
+    """A board whose moves imply each other; every twelfth edge is held out.
+
+    It is so large that the threads meet: an epoch takes ten times as long as to start them.
+    """
+    edges = grid(36, *MOVES)
     test = tuple(edges[::12])
     return Version(tuple(edge for edge in edges if edge not in set(test)), test=test)
 
@@ -31,10 +34,10 @@ def qualities(model: str, threads: int, steps: Literal["batch", "pair"]) -> np.n
         settings = Settings(
             model=ModelSettings(model, dimension=16),
             training=TrainingSettings(
-                epochs=60,
-                batches=5,
+                epochs=40,
+                batches=20,
                 steps=steps,
-                learning_rate=0.1 if model == "distmult" else 0.05,
+                learning_rate=0.05 if model.startswith("trans") else 0.1,
             ),
             run=RunSettings(threads=threads, backend="cpu"),
         )
@@ -48,10 +51,18 @@ def qualities(model: str, threads: int, steps: Literal["batch", "pair"]) -> np.n
 
 
 @pytest.mark.parametrize(
-    ("model", "steps"), [("transe", "batch"), ("transe", "pair"), ("distmult", "batch")]
+    ("model", "steps"),
+    [
+        ("transe", "batch"),
+        ("transe", "pair"),
+        ("transh", "batch"),
+        ("distmult", "batch"),
+        ("rescal", "batch"),
+    ],
 )
 def test_two_threads_are_as_good_as_one(model: str, steps: Literal["batch", "pair"]) -> None:
     one, two = qualities(model, 1, steps), qualities(model, 2, steps)
-    assert one.mean() > 0.1  # far from chance: 256 entities
+    assert one.mean() > 0.05  # far from chance: 1,296 entities
     error = np.sqrt((one.var(ddof=1) + two.var(ddof=1)) / SEEDS)
-    assert abs(two.mean() - one.mean()) < 4 * error
+    assert abs(two.mean() - one.mean()) < 5 * error
+    assert 5 * error < 0.5 * one.mean()  # a loss of half of it would be seen
