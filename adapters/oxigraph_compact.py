@@ -13,30 +13,26 @@ from kgsync.errors import PermanentStoreError, TransientStoreError
 
 __all__ = ["bytes_on_disk", "compact", "finish_interrupted"]
 
-_ROLES = ("compacting", "before", "compacting.nq")
+_ROLES = ("compacting", "before", "done", "compacting.nq")
 
 
 def compact(path: Path) -> None:
     """Replace the directory of a store that nobody has open by a fresh copy.
 
-    It is locked until its successor has its place, so that nobody writes in between. A link to a
-    directory stays one.
+    It is locked until its successor has its place, so that nobody writes in between; only then
+    does it get the name under which it is removed. A link to a directory stays one.
 
     Raises:
         TransientStoreError: Someone has it open; nothing was changed.
-        PermanentStoreError: The copy is not the same, or the rest of an interrupted compaction may
-            hold data; nothing was changed.
+        PermanentStoreError: The copy is not the same, or the store is beside its place because
+            something else has taken that; nothing was removed.
         OSError: The disk is full, or a directory cannot be moved; nothing was changed.
     """
     path = path.resolve()
-    fresh, before, dump = (_beside(path, role) for role in _ROLES)
-    if fresh.exists() and before.exists():
-        raise PermanentStoreError(
-            f"a compaction was interrupted: the store is at {before}, and something else made "
-            f"{path} since then; move one of them away, and the right one to {path}"
-        )
+    fresh, before, done, dump = (_beside(path, role) for role in _ROLES)
+    _check_place(path, before)
     shutil.rmtree(fresh, ignore_errors=True)
-    shutil.rmtree(before, ignore_errors=True)
+    shutil.rmtree(done, ignore_errors=True)
     with (path / "LOCK").open("r+b") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -45,13 +41,18 @@ def compact(path: Path) -> None:
         try:
             _copy(path, dump, fresh)
             path.rename(before)
-            fresh.rename(path)
+            try:
+                fresh.rename(path)
+            except OSError:
+                _check_place(path, before)
+                raise
+            before.rename(done)
             _settle(path.parent)
         finally:
             dump.unlink(missing_ok=True)
             shutil.rmtree(fresh, ignore_errors=True)
             finish_interrupted(path)
-    shutil.rmtree(before)
+    shutil.rmtree(done)
 
 
 def finish_interrupted(path: Path) -> None:
@@ -69,8 +70,17 @@ def bytes_on_disk(path: Path) -> int:
 
 
 def _beside(path: Path, role: str) -> Path:
-    """A name that is nobody else's: what has it is removed."""
+    """A name that is nobody else's; what has one, except `before`, may be removed."""
     return path.with_name(f".{path.name}.kgsync-{role}")
+
+
+def _check_place(path: Path, before: Path) -> None:
+    """Refuse to go on while there are two directories, of which one is the only copy."""
+    if path.exists() and before.exists():
+        raise PermanentStoreError(
+            f"a compaction was interrupted: the store is at {before}, unless {path} holds the same "
+            f"already; move one of them away, and the right one to {path}"
+        )
 
 
 def _settle(folder: Path) -> None:

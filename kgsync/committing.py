@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 from dataclasses import replace
 
 from kgsync.committed import CommittedVersion, write_version
 from kgsync.config import Settings
 from kgsync.draft import Trained, prepare
 from kgsync.entry import show_current
-from kgsync.errors import KgsyncError, StoreError
+from kgsync.errors import KgsyncError, StateWriteError
 from kgsync.evaluation.cost import Cost
 from kgsync.listener import Phases
+from kgsync.memory import peak_mb
 from kgsync.publishing import PublishTarget
 from kgsync.reading import Reading
 from kgsync.report import StepReport
@@ -38,7 +37,7 @@ def commit(
         draft.report,
         seconds=dict(phases.seconds),
         cost=cost,
-        peak_memory_mb=_peak_memory_mb(),
+        peak_memory_mb=peak_mb(),
         files=str(state.path / f"{number:06d}" / "embeddings"),
     )
     with phases("write"), state.drafting(number) as path:
@@ -46,6 +45,8 @@ def commit(
         folder = state.seal(path, replace(draft.manifest, report=report.to_json()))
     with phases("stage"):
         report = replace(report, literals=publish.stage(folder))
+        if report.literals is not None:
+            state.amend(folder, report.to_json())
     with phases("commit"):
         state.commit(number)
     warnings: tuple[str, ...] = ()
@@ -68,22 +69,24 @@ def make_current(
     """Commit an older version once more.
 
     Raises:
-        StateError: Its files are damaged.
-        StoreError: The store cannot be written; the message says if that came after the commit.
+        StateError: Its files are damaged, or the disk refused.
+        StoreError: The store cannot be written. The message says if that, or the disk, failed
+            after the commit.
     """
     for name in chosen.manifest.files:
         chosen.folder.verified(name)
     with phases("stage"):
-        publish.stage(chosen.folder)
+        publish.stage_again(chosen.folder)
     with phases("commit"):
         state.commit(chosen.manifest.version)
     with phases("publish"):
         try:
             _show(chosen.manifest.version, settings, state, publish)
-        except StoreError as error:
-            raise type(error)(
-                f"version {chosen.manifest.version} is current in the state, but the store does "
-                f"not show it yet; the next step will see to it: {error}"
+        except (KgsyncError, OSError) as error:
+            kind = type(error) if isinstance(error, KgsyncError) else StateWriteError
+            raise kind(
+                f"version {chosen.manifest.version} is current in the state, but not all is "
+                f"published; the next step will see to it: {error}"
             ) from error
 
 
@@ -93,8 +96,3 @@ def _show(number: int, settings: Settings, state: State, publish: PublishTarget)
     superfluous = state.superfluous(settings.state.keep)
     publish.flip(number, superfluous)
     state.drop_files(superfluous)
-
-
-def _peak_memory_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

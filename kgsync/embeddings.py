@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,10 @@ from kgsync.publish.export import export
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.opening import Description, find_sidecar
 from kgsync.publish.sidecar import INDEX, TENSORS
-from kgsync.vectors import Kind, Neighbor, nearest, unit_length
+from kgsync.vectors import Neighbor, nearest, unit_length
+
+if TYPE_CHECKING:
+    from kgsync.models.base import Kind
 
 __all__ = ["Embeddings", "load"]
 
@@ -75,7 +77,7 @@ class Embeddings:
 
     def __contains__(self, iri: object) -> bool:
         """Whether an entity has a vector."""
-        return isinstance(iri, str) and self._find("entity", iri) is not None
+        return isinstance(iri, str) and self._terms["entity"].id(iri) is not None
 
     def __repr__(self) -> str:
         rows, width = self._tables["entity"].shape
@@ -173,25 +175,11 @@ class Embeddings:
             found[kind] = TermTable(iris)
         return found
 
-    @cached_property
-    def _order(self) -> dict[str, NDArray[np.uint64]]:
-        """The rows of each kind in the order of their IRIs."""
-        return {
-            kind: np.asarray(pc.sort_indices(terms.iris)) for kind, terms in self._terms.items()
-        }
-
-    def _find(self, kind: str, iri: str) -> int | None:
-        terms, order = self._terms[kind], self._order[kind]
-        place = bisect_left(order, iri, key=lambda row: terms.name(int(row)))
-        if place < len(order) and terms.name(int(order[place])) == iri:
-            return int(order[place])
-        return None
-
     def _row(self, kind: Kind, iri: str) -> int:
-        row = self._find(_checked(kind), iri)
+        terms = self._terms[_checked(kind)]
+        row = terms.id(iri)
         if row is not None:
             return row
-        terms = self._terms[kind]
         close = terms.similar(iri, np.arange(len(terms), dtype=np.int32))
         hint = f"; did you mean {' or '.join(f'<{name}>' for name in close)}?" if close else ""
         raise UnknownTermError(f"there is no {kind} <{iri}> in version {self.version}{hint}")

@@ -11,7 +11,7 @@ interrupted copy goes on where it was; what is complete, only the store says.
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,12 @@ from kgsync import queries
 from kgsync.config import PublishSettings
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import GraphStore
+from kgsync.publish.files import FOLDER
 from kgsync.publish.literal_content import Changes, Content
 from kgsync.publish.literal_graph import LiteralGraph
 from kgsync.publish.literals import DATATYPES
 from kgsync.publish.metadata import LiteralCopy, MetadataGraph
-from kgsync.publish.sidecar import VECTORS
+from kgsync.publish.sidecar import INDEX, TENSORS, VECTORS
 from kgsync.state import State, VersionFolder
 
 __all__ = ["LiteralCopies"]
@@ -46,6 +47,14 @@ class _Copy:
     """Parts that were written."""
     began_with: str | None = None
     """What the graph was a copy of before; None if it was empty."""
+    counts: dict[str, float] = field(default_factory=dict)
+    """What had to be done for its version, once that is done; see `StepReport.literals`."""
+
+    def counts_of(self, version: int) -> dict[str, float]:
+        """What had to be done for a version: nothing, if it found the copy of another."""
+        rows = sum(self.rows.values())
+        nothing = _counts({}, rows, int(self.counts.get("left_out", 0)))
+        return self.counts if self.counts and version == self.version else nothing
 
 
 class LiteralCopies:
@@ -78,41 +87,41 @@ class LiteralCopies:
 
         Raises:
             StoreError: The store cannot be written, or a graph is not ours.
+            StateCorruptedError: The files are not what was committed.
         """
         if not self.wanted:
             return None
-        everything = Content.of_sidecar(folder.path / "embeddings")
+        copy = self._copy_of(folder)
+        if copy is None or not self._is_there(store, copy):
+            for name in (INDEX, TENSORS):
+                folder.verified(f"{FOLDER}/{name}")
+            copy = self._written(store, folder, Content.of_sidecar(folder.path / FOLDER))
+        return copy.counts_of(folder.manifest.version)
+
+    def _written(self, store: GraphStore, folder: VersionFolder, everything: Content) -> _Copy:
         content = everything.writable()
         left_out = len(everything) - len(content)
-        copy = self._copy_of(folder)
-        if copy is not None and self._is_there(store, copy):
-            return _counts({}, len(content), left_out)
         begun, old = self._begun(store, folder, content)
-        changes, problem = self._bring(store, begun, content, old)
+        copy, problem = self._bring(store, begun, content, old, left_out)
         if problem and (begun.done or old is not None):
             # What the graph held is not what it was taken for: begin again.
             self._graph(begun.graph).drop(store)
-            begun = replace(begun, done=0, began_with=None)
-            changes, problem = self._bring(store, begun, content, None)
+            begun = replace(begun, done=0, began_with=None, counts={})
+            copy, problem = self._bring(store, begun, content, None, left_out)
         if problem:
             raise TransientStoreError(problem)
-        return _counts(changes, len(content), left_out)
+        return copy
 
-    def link(
-        self, store: GraphStore, folder: VersionFolder, counts: dict[str, float] | None
-    ) -> None:
-        """Name the copy of a version that is described already, unless it is named.
-
-        Args:
-            store: Where the metadata is.
-            folder: The version.
-            counts: What `write` has returned for it.
-        """
+    def link(self, store: GraphStore, folder: VersionFolder) -> None:
+        """Name the copy of a version that is described already, if there is one to be named."""
         copy, version = self._copy_of(folder), folder.manifest.version
-        if counts is None or copy is None:
+        if not self.wanted or copy is None:
             return
         if self._metadata.literal_links(store).get(version) == copy.graph:
             return
+        if not self._graph(copy.graph).is_copy_of(store, copy.digest):
+            return
+        counts = copy.counts_of(version)
         linked = LiteralCopy(
             copy.graph,
             DATATYPES[self._settings.datatype],
@@ -162,8 +171,10 @@ class LiteralCopies:
         graph = next(graph for graph in map(self._name, names) if graph != visible)
         new = _Copy(graph, folder.manifest.version, self._digest(folder), content.rows)
         last = next((copy for copy in self._copies() if copy.graph == graph), None)
-        if last is not None and last.digest == new.digest and last.began_with is None:
-            return last, None
+        if last is not None and last.digest == new.digest:
+            last = replace(last, version=new.version)
+            if last.began_with is None:
+                return last, None
         if last is not None and self._settings.literals == "rolling":
             base = last.began_with if last.digest == new.digest else last.digest
             old = Content.load(self._held(graph)) if self._held_digest(graph) == base else None
@@ -175,9 +186,14 @@ class LiteralCopies:
         return new, None
 
     def _bring(
-        self, store: GraphStore, begun: _Copy, content: Content, old: Content | None
-    ) -> tuple[dict[str, Changes], str | None]:
-        """Bring a graph from what it holds to the content; what was changed, and what is wrong."""
+        self,
+        store: GraphStore,
+        begun: _Copy,
+        content: Content,
+        old: Content | None,
+        left_out: int,
+    ) -> tuple[_Copy, str | None]:
+        """Bring a graph from what it holds to the content; the copy, and what is wrong with it."""
         graph = self._graph(begun.graph)
         graph.claim(store)
         for version, linked in self._metadata.literal_links(store).items():
@@ -190,14 +206,17 @@ class LiteralCopies:
             self._remember(replace(begun, done=done))
 
         note(begun.done)
-        graph.write(store, content, changes, begun.done, note)
+        done = graph.write(store, content, changes, begun.done, note)
         held = content.after(old, changes, tolerance)
         problem = graph.problem(store, held)
-        if problem is None:
-            if self._settings.literals == "rolling":
-                self._hold(begun, held)
-            graph.finish(store, begun.digest)
-        return changes, problem
+        if problem:
+            return begun, problem
+        copy = replace(begun, done=done, counts=_counts(changes, len(content), left_out))
+        self._remember(copy)  # first: what says that it is complete has its counts
+        if self._settings.literals == "rolling":
+            self._hold(copy, held)
+        graph.finish(store, copy.digest)
+        return copy, None
 
     def _is_there(self, store: GraphStore, copy: _Copy) -> bool:
         graph = self._graph(copy.graph)
@@ -208,7 +227,7 @@ class LiteralCopies:
         return next((copy for copy in reversed(self._copies()) if copy.digest == digest), None)
 
     def _digest(self, folder: VersionFolder) -> str:
-        sha256 = folder.manifest.files[f"embeddings/{VECTORS}"]["sha256"]
+        sha256 = folder.manifest.files[f"{FOLDER}/{VECTORS}"]["sha256"]
         return f"{sha256} {self._settings.datatype} {self._settings.tolerance}"
 
     def _graph(self, graph: str) -> LiteralGraph:

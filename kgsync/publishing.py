@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from kgsync import queries
@@ -15,6 +17,7 @@ from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import CompactStore, GraphStore
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
 from kgsync.literal_copies import LiteralCopies
+from kgsync.publish.manifest import Manifest
 from kgsync.publish.metadata import MetadataGraph
 from kgsync.queries import check_iri
 from kgsync.state import State, VersionFolder
@@ -77,29 +80,25 @@ class PublishTarget:
 
         Args:
             source: The open source.
-            current: The committed version; if the store's head is not there it is published
-                again, with the whole history if the store has none.
+            current: The committed version, which is published again if the store does not show
+                it; None leaves it at the history, which is described wherever it is not.
 
         Raises:
             StoreError: The target cannot be opened, or its graph is not ours.
+            StateCorruptedError: A file to publish is not what was committed.
         """
         if not self._enabled:
             return
         with self._store(source) as store:
             head = self._graph.head(store)
             store.update(queries.load("_nothing").bind())  # fails now, not after training
+            self._describe_missing(store)
             if current is None:
                 return
-            number = current.manifest.version
-            if head != number:
-                for folder in [] if head is not None else self._state.versions():
-                    self._describe(store, folder)
-                self._stage(store, current)
-            elif self._literals.is_missing(store, current):
-                self._stage(store, current)
-            else:
-                return
-            self._flip(store, number, ())
+            if head != current.manifest.version or self._literals.is_missing(store, current):
+                self._literals.write(store, current)
+                self._literals.link(store, current)
+                self._flip(store, current.manifest.version, ())
 
     def stage(self, folder: VersionFolder) -> dict[str, float] | None:
         """Describe a version that is about to be committed, and copy its vectors if they are to be.
@@ -107,18 +106,49 @@ class PublishTarget:
         Returns:
             How many literals were written; see `StepReport.literals`.
         """
-        return self._write(lambda store: self._stage(store, folder))
 
-    def _stage(self, store: GraphStore, folder: VersionFolder) -> dict[str, float] | None:
-        counts = self._literals.write(store, folder)
-        if self._graph.head(store) != folder.manifest.version:  # else readers would miss it
-            self._describe(store, folder)
-        self._literals.link(store, folder, counts)
-        return counts
+        def write(store: GraphStore) -> dict[str, float] | None:
+            counts = self._literals.write(store, folder)
+            # A description that is there is of one that was never committed.
+            self._describe(store, folder.manifest, folder.path)
+            self._literals.link(store, folder)
+            return counts
 
-    def _describe(self, store: GraphStore, folder: VersionFolder) -> None:
+        return self._write(write)
+
+    def stage_again(self, folder: VersionFolder) -> None:
+        """Make sure that an older version, and all of the history, is as staging leaves it."""
+
+        def write(store: GraphStore) -> None:
+            self._graph.head(store)
+            self._describe_missing(store)
+            self._literals.write(store, folder)
+            self._literals.link(store, folder)
+
+        self._write(write)
+
+    def _describe_missing(self, store: GraphStore) -> None:
+        """Describe those committed versions that the store does not know, and only those.
+
+        What is there stays untouched: describing it again could be cut short.
+        """
+        folders = self._state.readable_versions()
+        missing = self._graph.missing(store, [folder.manifest for folder in folders])
+        if not missing:
+            return
+        # Versions may share their source, which is as large as the last of them found it.
+        sizes = {f.manifest.graph_version["name"]: f.manifest.triples for f in folders}
+        for folder in folders:
+            if folder.manifest.version in missing:
+                triples = sizes[folder.manifest.graph_version["name"]]
+                self._describe(store, replace(folder.manifest, triples=triples), folder.path)
+                self._literals.link(store, folder)
+        gone = (folder.manifest.version for folder in folders if not folder.retained)
+        self._graph.forget_files(store, gone)
+
+    def _describe(self, store: GraphStore, manifest: Manifest, path: Path) -> None:
         endpoint = self._source.url if isinstance(self._source, Endpoint) else None
-        self._graph.stage(store, folder.manifest, folder.path, endpoint=endpoint)
+        self._graph.stage(store, manifest, path, endpoint=endpoint)
 
     def flip(self, version: int, without_files: Iterable[int]) -> None:
         """Show a committed version as the current one, and others as having no files."""

@@ -13,9 +13,11 @@ from kgsync.errors import ConfigError, StateError
 from kgsync.graph.port import QueryReader
 from kgsync.graph.table import Table
 from kgsync.publish.functions import FUNCTIONS, Functions
+from kgsync.publish.literal_content import is_writable
 from kgsync.publishing import PublishTarget
-from kgsync.queries import Query
+from kgsync.queries import Filled, Query
 from kgsync.queries.calls import functions_called
+from kgsync.query_checks import check_graphs, check_literals, check_metadata
 
 if TYPE_CHECKING:
     from kgsync.publish.functions import Vectors
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["SparqlFunctions", "find_query", "rdflib_functions", "run_query", "sparql_functions"]
 
 _NAME = re.compile(r"[\w-]+")
-_OF_A_VERSION = {"at", "current", "previous", "source"}
+_OF_A_VERSION = {"at", "current", "entities", "previous", "source"}
 """What is filled in, and depends on the version that is meant."""
 
 
@@ -125,8 +127,8 @@ def run_query(
         at: The version that is meant: that of `?at` and `?current`, and behind functions of IRIs.
 
     Raises:
-        ConfigError: A parameter is wrong, the store cannot run this query, or no version can be
-            meant in it.
+        ConfigError: A parameter is wrong, the store cannot run this query or lacks what it is
+            about, or no version can be meant in it.
         QueryError: A function could not use what it was given.
         StateError: There is no such version.
         StoreError: The query is wrong, or the store failed.
@@ -134,35 +136,49 @@ def run_query(
     if not sync.state.exists:
         raise StateError(f"there is no embedding in {sync.state.path} yet; run `kgsync step` first")
     publish = target()
-    text = query.bind_given(given, _known(sync, publish, at))
+    known = _known(sync, publish, at)
+    if any(p.known_as == "entities" and p.name not in given for p in query.parameters.values()):
+        known["entities"] = _entities(sync, at)
+    text = query.bind_given(given, known)
     if at is not None:
         _check_dependence(query, given, text)
     functions = _functions(sync, at)
     with publish.reading() as store:
         if not isinstance(store, QueryReader):
             raise ConfigError(f"{store.label} answers no queries: its adapter lacks `query`")
+        check_graphs(store, query, given, known, lambda: sync.status().store)
         table = store.query(text, functions.by_iri)
-    functions.check()
+        functions.check()
+        if not table.rows:
+            check_metadata(store, query, publish.graph)
+            check_literals(store, query, given, known)
     return table
 
 
 def _check_dependence(query: Query, given: Mapping[str, object], text: str) -> None:
     """Refuse a version for a query whose answer would be the same without."""
     about = [p.name for p in query.parameters.values() if p.known_as in _OF_A_VERSION]
+    if set(about) - given.keys():
+        return
     called = functions_called(text)
-    if called is None or called & set(FUNCTIONS) or set(about) - given.keys():
+    if called is None or called & set(FUNCTIONS):
         return
     told = " or ".join(f"${name}" for name in about)
     reason = f"{told} says so already" if about else "its answer is the same for every version"
     raise ConfigError(f"query {query.name}: `at` (`--at`) cannot name the version: {reason}")
 
 
-def _known(sync: Reader, publish: PublishTarget, at: int | None) -> dict[str, str | None]:
+def _entities(sync: Reader, at: int | None) -> list[str]:
+    """All entities of a version, less those whose IRIs are none for a parser of SPARQL."""
+    return list(filter(is_writable, sync.at(at).iris("entity").to_pylist()))
+
+
+def _known(sync: Reader, publish: PublishTarget, at: int | None) -> dict[str, Filled]:
     """What a query need not be told."""
     if at is not None:
         sync.at(at)  # a version whose files are gone is an error even if no function is called
     folder = sync.state.current() if at is None else sync.state.version(at)
-    known: dict[str, str | None] = {
+    known: dict[str, Filled] = {
         "metadata": publish.graph,
         "at": None if at is None else str(at),
     }

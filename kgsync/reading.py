@@ -79,22 +79,24 @@ def graph_version_of(current: CommittedVersion | None) -> GraphVersion | None:
     return GraphVersion(**current.manifest.graph_version) if current else None
 
 
-def passed_over(versions: VersionList, state: State) -> tuple[str, ...]:
-    """Versions that turned up late: between the first and the last committed one, never seen."""
-    committed = _committed(state)
+def passed_over(
+    versions: VersionList, current: CommittedVersion | None, state: State
+) -> tuple[str, ...]:
+    """Versions that turned up late: between the first committed and the current one, never seen."""
+    now = graph_version_of(current)
     names = [version.name for version in versions.versions]
-    known = [names.index(name) for name in committed if name in names]
-    if not known:
+    if now is None or now.name not in names:
         return ()
-    between = names[min(known) : names.index(committed[-1])] if committed[-1] in names else []
-    return tuple(name for name in between if name not in committed)
+    committed = _committed(state)
+    first = min((names.index(name) for name in committed if name in names), default=0)
+    return tuple(name for name in names[first : names.index(now.name)] if name not in committed)
 
 
 def _committed(state: State) -> list[str]:
     """Names of the graph versions taken so far, alone or gathered, oldest first."""
-    manifests = state.readable_manifests() if state.exists else []
     names = []
-    for manifest in manifests:
+    for folder in state.readable_versions() if state.exists else []:
+        manifest = folder.manifest
         names += [*manifest.report.get("gathered", ()), manifest.graph_version["name"]]
     return names
 

@@ -63,6 +63,7 @@ class StepReport:
     """Wall time by phase."""
     cost: Cost = field(default_factory=Cost)
     peak_memory_mb: float = 0.0
+    """Of the step, where the system tells; else of the process so far."""
     literals: dict[str, float] | None = None
     """Vectors written as literals: written, removed, unchanged, left_out; and how far those that
     were replaced had moved: farthest, mean."""

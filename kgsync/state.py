@@ -9,6 +9,9 @@
     run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given
     current.json          the same for readers without kgsync, with what they need to know
+    literals.json         the copies of vectors in the store, finished or not
+    literals/             what graphs of literals that roll held when they were last complete
+    metadata.oxigraph/    the metadata, where the store of the graph cannot be written
     000042/manifest.json  what the version is, with a checksum of every file in it
     000042/graph/         term ids, edges, living elements
     000042/embeddings/    the sidecar files
@@ -29,14 +32,14 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import safetensors
 
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
-from kgsync.publish.files import read_json, recorded, sha256_of
+from kgsync.publish.files import read_json, recorded, sha256_of, sync_to_disk
 from kgsync.publish.manifest import Manifest
 
 __all__ = ["FORMAT", "State", "VersionFolder", "write_file"]
@@ -193,16 +196,14 @@ class State:
 
     def versions(self) -> list[VersionFolder]:
         """All committed versions, oldest first, also those without files."""
-        highest = self._pointer()["highest"]
-        return [self.version(number) for number in self._numbers() if number <= highest]
+        return [self.version(number) for number in self._committed()]
 
-    def readable_manifests(self) -> list[Manifest]:
-        """The manifests of all committed versions, oldest first, damaged ones left out."""
+    def readable_versions(self) -> list[VersionFolder]:
+        """All committed versions, oldest first, those with a damaged manifest left out."""
         found = []
-        for number in self._numbers():
-            if number <= self._pointer()["highest"]:
-                with suppress(StateCorruptedError):
-                    found.append(self.version(number).manifest)
+        for number in self._committed():
+            with suppress(StateCorruptedError):
+                found.append(self.version(number))
         return found
 
     @contextmanager
@@ -223,20 +224,23 @@ class State:
         with self.writing(f"version {manifest.version}"):
             files = {}
             for path in sorted(p for p in draft.rglob("*") if p.is_file()):
-                _sync(path)
+                sync_to_disk(path)
                 name = path.relative_to(draft).as_posix()
                 files[name] = recorded(path)
-            body = {**vars(manifest), "files": files}
-            text = json.dumps({"sha256": _digest(body), "manifest": body}, indent=1)
-            write_file(draft / "manifest.json", text)
+            _write_manifest(draft, replace(manifest, files=files))
             for folder in [*(p for p in draft.rglob("*") if p.is_dir()), draft]:
-                _sync(folder)
+                sync_to_disk(folder)
             target = self._folder(manifest.version)
             # Only a process killed between this rename and its commit leaves such a folder.
             shutil.rmtree(target, ignore_errors=True)
             draft.rename(target)
-            _sync(self.path)
+            sync_to_disk(self.path)
         return self.version(manifest.version)
+
+    def amend(self, folder: VersionFolder, report: dict[str, Any]) -> None:
+        """Replace the report of a sealed version; only before it is committed."""
+        with self.writing(f"version {folder.manifest.version}"):
+            _write_manifest(folder.path, replace(folder.manifest, report=report))
 
     def commit(self, number: int) -> None:
         """Make a sealed version the current one. This one rename is the commit."""
@@ -245,10 +249,15 @@ class State:
             self._point(number, highest)
 
     def superfluous(self, keep: int) -> list[int]:
-        """Versions, other than the current and the last ones, that still have files."""
-        pointer = self._pointer()
-        committed = [number for number in self._numbers() if number <= pointer["highest"]]
-        return [n for n in committed[:-keep] if n != pointer["version"] and self._data(n)]
+        """Versions that have files beyond the number to keep.
+
+        The current version counts first, then the one it came from, then the last ones.
+        """
+        current = self.current()
+        first = [current.manifest.version, current.manifest.previous] if current else []
+        with_files = [n for n in self._committed() if self._data(n)]
+        order = sorted(with_files, key=lambda n: (n in first[:1], n in first, n), reverse=True)
+        return sorted(order[keep:])
 
     def drop_files(self, numbers: Iterable[int]) -> None:
         """Remove the files of versions; their manifests stay as the history."""
@@ -289,8 +298,10 @@ class State:
         text = json.dumps({"version": version, "highest": highest})
         write_file(self.path / "CURRENT", text + "\n")
 
-    def _numbers(self) -> list[int]:
-        return sorted(int(p.name) for p in self.path.iterdir() if _FOLDER.fullmatch(p.name))
+    def _committed(self) -> list[int]:
+        highest = self._pointer()["highest"]
+        names = (p.name for p in self.path.iterdir() if _FOLDER.fullmatch(p.name))
+        return sorted(number for number in map(int, names) if number <= highest)
 
     def _folder(self, number: int) -> Path:
         return self.path / f"{number:06d}"
@@ -325,20 +336,23 @@ class State:
 def write_file(path: Path, text: str) -> None:
     """Replace a small file in one step that survives a power cut."""
     beside = path.with_name(path.name + ".new")
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.rename(path)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.rename(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    sync_to_disk(path.parent)
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    body = vars(manifest)
+    text = json.dumps({"sha256": _digest(body), "manifest": body}, indent=1)
+    write_file(folder / "manifest.json", text)
 
 
 def _digest(body: Any) -> str:

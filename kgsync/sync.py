@@ -24,6 +24,7 @@ from kgsync.graph.living import Living
 from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
 from kgsync.listener import Listener, Phases, SilentListener
+from kgsync.memory import forget_peak
 from kgsync.publish.sidecar import load_vectors
 from kgsync.reader import Reader
 from kgsync.reading import (
@@ -113,7 +114,7 @@ class KGSync(Reader):
         self._check_settings(current)
         with opened(self._target) as store:
             versions = versions_of(store, self.settings)
-            late = passed_over(versions, self.state)
+            late = passed_over(versions, current, self.state)
             nothing = Plan(None, versions.order, 0, versions.pending, late)
             ahead = todo(versions, current, self.settings)
             if not ahead:
@@ -151,13 +152,14 @@ class KGSync(Reader):
         """
         phases = Phases(self.listener)
         with self.state.lock():
+            forget_peak()
             current = self._current()
             self._check_settings(current)
             show_current(self.state)
             with phases("fetch"), self._opened() as store:
                 self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
-                late = passed_over(versions, self.state)
+                late = passed_over(versions, current, self.state)
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
                     return _nothing_new(current, late)
@@ -194,6 +196,7 @@ class KGSync(Reader):
         """Train from scratch on the newest graph version, under the settings as they are now."""
         phases = Phases(self.listener)
         with self.state.lock():
+            forget_peak()
             current, warnings = self._current_or_damage()
             with phases("fetch"), self._opened() as store:
                 self._publish().check(store, None)
@@ -248,8 +251,10 @@ class KGSync(Reader):
             version: Its number; its files must be kept still.
 
         Raises:
-            StateError: There is no such version, or its files are gone or damaged.
-            StoreError: The store cannot be written; nothing has changed, or the message says so.
+            StateError: There is no such version, its files are gone or damaged, or the disk
+                refused.
+            StoreError: The store cannot be written. Unless the message says that the version is
+                current, nothing has changed.
         """
         phases = Phases(self.listener)
         chosen = self._committed(version)

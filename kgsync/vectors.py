@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,11 @@ from kgsync.errors import ConfigError, UnknownTermError
 from kgsync.report import StepReport
 
 if TYPE_CHECKING:
-    from kgsync.models.base import Model, Rows
+    from kgsync.models.base import Kind, Model, Rows
 
-__all__ = ["Neighbor", "Prediction", "VectorView", "nearest", "unit_length"]
+__all__ = ["Neighbor", "Prediction", "Vector", "VectorView", "nearest", "unit_length"]
 
 Vector = NDArray[np.float32]
-Kind = Literal["entity", "relation"]
 
 _BLOCK = 1 << 24
 """Cosines that are computed at a time."""

@@ -21,10 +21,11 @@ from functools import cache
 from importlib import resources
 
 from kgsync.errors import ConfigError
-from kgsync.queries.parameters import Parameter, declared, is_open
+from kgsync.queries.parameters import Filled, Parameter, declared, is_open
 from kgsync.queries.rendering import Pattern, Value, check_iri, is_iri, render
 
 __all__ = [
+    "Filled",
     "Parameter",
     "Pattern",
     "Query",
@@ -32,6 +33,7 @@ __all__ = [
     "available",
     "check_iri",
     "is_iri",
+    "is_open",
     "load",
     "parse",
     "query_form",
@@ -75,7 +77,7 @@ class Query:
         bound = self.pattern(**values)
         return "\n".join(text for text in (bound.prologue, bound.text) if text)
 
-    def bind_given(self, given: Mapping[str, object], known: Mapping[str, str | None]) -> str:
+    def bind_given(self, given: Mapping[str, object], known: Mapping[str, Filled]) -> str:
         """Return the query with values as people write them.
 
         Args:
@@ -95,7 +97,7 @@ class Query:
             try:
                 if value is None and parameter.known_as is not None:
                     value = parameter.filled_in(known)
-                if value is None or (parameter.known_as and is_open(value)):
+                if value is None or parameter.left_open(value):
                     continue
                 values[name] = parameter.read(value)
             except ConfigError as error:

@@ -10,7 +10,10 @@ from decimal import Decimal, InvalidOperation
 from kgsync.errors import ConfigError
 from kgsync.queries.rendering import KINDS, Value
 
-__all__ = ["Parameter", "declared", "is_open"]
+__all__ = ["Filled", "Parameter", "declared", "is_open"]
+
+Filled = str | list[str] | None
+"""What a sync fills in; None leaves a placeholder open."""
 
 _OPEN = "*"
 """Given as a value: leave the placeholder a variable."""
@@ -23,11 +26,13 @@ _DECLARATION = re.compile(
 _UNKNOWN = {
     "at": "no version was named",
     "current": "there is no version yet",
+    "entities": "there is no version yet",
     "metadata": "nothing was published",
     "previous": "there is no version before this one",
     "source": "the graph of this version is the default graph, which has no name",
 }
 """Why a sync may not know what it should fill in."""
+_LISTS = ("iris", "literals")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -52,7 +57,7 @@ class Parameter:
         default = self.default or ""
         return default[1:] if default.startswith("?") else None
 
-    def filled_in(self, known: Mapping[str, str | None]) -> str | None:
+    def filled_in(self, known: Mapping[str, Filled]) -> Filled:
         """What a sync puts here; None if it leaves it open.
 
         Raises:
@@ -70,14 +75,25 @@ class Parameter:
             f"{self.kind}, or {self.name}={_OPEN} for all there are"
         )
 
+    def left_open(self, given: object) -> bool:
+        """Whether a value says to leave this placeholder a variable.
+
+        Raises:
+            ConfigError: A list cannot be one.
+        """
+        if self.known_as is None or not is_open(given):
+            return False
+        if self.kind in _LISTS:
+            raise ConfigError(f"${self.name} is a list, which cannot be left open; name its values")
+        return True
+
     def read(self, given: object) -> Value:
         """The value that a text, a number or a list of texts stands for.
 
         Raises:
             ConfigError: It does not fit the type.
         """
-        several = self.kind in ("iris", "literals")
-        if isinstance(given, list | tuple) and not several:
+        if isinstance(given, list | tuple) and self.kind not in _LISTS:
             if len(given) != 1:
                 raise ConfigError(f"${self.name} takes one value; given: {len(given)}")
             given = given[0]

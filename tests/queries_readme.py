@@ -37,8 +37,16 @@ _HEAD = """\
 
 Ready queries about the embeddings in a store, in SPARQL 1.1. `kgsync query` lists them;
 `kgsync query NAME --param name=value` runs one where the metadata is published, and
-`KGSync.query("NAME", name=value)` does the same in Python. They may also be pasted into any
-SPARQL client: what is not filled in is a variable there.
+`KGSync.query("NAME", name=value)` does the same in Python.
+
+They may also be pasted into any SPARQL client. Where nothing is filled in, a placeholder is a
+variable, and stands for all there are. These have to be replaced by hand:
+
+{pasted}
+
+The neighbours and `most_moved` call functions that only embedded stores know; see below. On
+Virtuoso replace `$metadata` too, by the metadata graph, and do not give `metadata=*`: where the
+graph is a variable, its property paths miss versions and repeat others.
 
 Files that begin with an underscore are kgsync's own.
 
@@ -65,14 +73,18 @@ GROUP BY ?p ORDER BY DESC(?n) LIMIT $k
 
 A default that begins with `?` is filled in by the sync: `?metadata` is its metadata graph,
 `?current` the number of its current version (or of that named by `--at`), `?previous` that of the
-version before, `?source` the graph it was read from, and `?at` the number that `--at` names. Given
-as `*`, such a placeholder stays a variable; so does `?at` without `--at`. The others must be known:
-the first version has none before, and a default graph has no name, so that `--param` has to say
-what is meant. Whatever value is given, it cannot change the query around it.
+version before, `?source` the graph it was read from, `?entities` all that have a vector in it, and
+`?at` the number that `--at` names. Given as `*`, such a placeholder stays a variable, unless it is
+a list; so does `?at` without `--at`. The others must be known: the first version has none before,
+and a default graph has no name, so that `--param` has to say what is meant. Whatever value is
+given, it cannot change the query around it.
 
-`--at VERSION` (`at=` in Python) asks about an older version. Vectors that are literals are there as
-long as they are kept in the store (`publish.keep`); of a version whose literals are gone the answer
-is empty. A query in which no version can be meant, as in `current_vectors`, refuses it.
+What a query is about has to be where it is run. A graph that this store does not hold, as where
+metadata is published into another one, is an error; so are vectors as literals that were never
+written (`publish.literals`) or are kept no more (`publish.keep`).
+
+`--at VERSION` (`at=` in Python) asks about an older version. A query in which no version can be
+meant, as in `current_vectors`, refuses it.
 
 ## Functions
 
@@ -94,6 +106,38 @@ vector, and two of different length, are an error.
 The answers are those of the store that `kgsync demo` builds, cut after eight rows;
 `python -m tests.queries_readme` writes them anew.
 """
+
+
+WRITTEN = {
+    "age": '"2026-11-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
+    "decimal": "0.01",
+    "integer": "10",
+    "iri": "<http://example.org/x>",
+    "iris": "<http://example.org/x> <http://example.org/y>",
+}
+"""Type -> how a value of it is written into a query by hand."""
+
+
+def by_hand(query: Query) -> list[Parameter]:
+    """What has to be replaced before a query is pasted into a client."""
+    # All graphs would be those of kgsync, too.
+    return [
+        p
+        for p in query.parameters.values()
+        if p.known_as is None or p.known_as == "source" or p.kind == "iris"
+    ]
+
+
+def pasted() -> str:
+    """A table of those, and what to write."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in queries.available():
+        for parameter in by_hand(queries.load(name)):
+            found.setdefault((parameter.name, parameter.kind), []).append(f"`{name}`")
+    lines = ["| placeholder | in | is replaced by, for instance |", "|---|---|---|"]
+    for (name, kind), where in sorted(found.items()):
+        lines.append(f"| `${name}` | {', '.join(where)} | `{WRITTEN[kind]}` |")
+    return "\n".join(lines)
 
 
 def section(sync: KGSync, query: Query, hidden: str) -> str:
@@ -118,12 +162,17 @@ def _row(parameter: Parameter) -> str:
     return f"| `{parameter.name}` | {parameter.kind} | {default} | {parameter.about} |"
 
 
+def head() -> str:
+    """What stands before the library."""
+    return _HEAD.replace("{pasted}", pasted())
+
+
 def write(folder: Path) -> None:
     """Write the file, with the answers of a demo."""
     sync = KGSync.from_config(folder / "kgsync.toml")
     hidden = str(folder.resolve().parent)
     sections = [section(sync, queries.load(name), hidden) for name in queries.available()]
-    README.write_text("\n".join([_HEAD, *sections]), encoding="utf-8")
+    README.write_text("\n".join([head(), *sections]), encoding="utf-8")
 
 
 def main() -> None:

@@ -19,7 +19,16 @@ from kgsync import KGSync
 from kgsync.cli.app import app
 from kgsync.config import SourceSettings
 from kgsync.errors import StateCorruptedError, StateError, TransientStoreError
-from tests.worlds import GRAPHS, current_versions, disk_store, fill, iri, quick_settings
+from tests.worlds import (
+    GRAPHS,
+    current_versions,
+    disk_store,
+    fill,
+    iri,
+    quads,
+    quick_settings,
+    versions,
+)
 
 
 def sync_of(store: ox.Store | Path, state: Path) -> KGSync:
@@ -110,7 +119,7 @@ def test_a_rollback_that_the_store_did_not_hear_of_is_finished_by_the_next_step(
         held.append(ox.Store(str(store)))  # another process, as far as the lock can tell
 
     monkeypatch.setattr(type(sync.state), "commit", commit_and_lock)
-    with pytest.raises(TransientStoreError, match="current in the state, but the store"):
+    with pytest.raises(TransientStoreError, match="current in the state, but not all"):
         sync.rollback(3)
     held.clear()
     monkeypatch.setattr(type(sync.state), "commit", commit)
@@ -118,6 +127,35 @@ def test_a_rollback_that_the_store_did_not_hear_of_is_finished_by_the_next_step(
     assert current_versions(ox.Store(str(store))) == ["4"]
     assert sync.step().version == 5
     assert current_versions(ox.Store(str(store))) == ["5"]
+
+
+def test_retention_keeps_the_version_that_the_current_one_came_from(tmp_path: Path) -> None:
+    sync = sync_of(fill(ox.Store()), tmp_path / "state")
+    sync.catch_up()
+    assert sync.status().retained == (2, 3, 4)
+    sync.rollback(2)
+    assert sync.status().retained == (2, 3, 4)
+    assert sync.step().previous == 2
+    assert sync.status().retained == (2, 4, 5)
+    sync.rollback(2)
+
+
+def test_a_version_that_comes_after_the_one_gone_back_to_is_not_late(tmp_path: Path) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path / "state")
+    sync.catch_up()
+    sync.rollback(2)
+    store.extend(quads("5", versions()["2"]))
+    plan = sync.plan()
+    assert plan.passed_over == ()
+    assert plan.graph_version == GRAPHS.format(version="5")
+    report = sync.step()
+    assert report.graph_version == plan.graph_version
+    assert report.warnings == ()
+    sync.catch_up()
+    assert sync.plan().passed_over == ()
+    store.extend(quads("6", versions()["2"]))
+    assert sync.plan().passed_over == (GRAPHS.format(version="6"),)
 
 
 def test_the_commands(tmp_path: Path) -> None:

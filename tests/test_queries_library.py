@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,76 +11,19 @@ from typing import Any
 import numpy as np
 import pyoxigraph as ox
 import pytest
-from rdflib import Dataset
 
-from kgsync import KGSync, queries
-from kgsync.config import PublishSettings, SourceSettings
+from kgsync import queries
 from kgsync.errors import ConfigError
-from kgsync.graph.stores import StoreTarget
 from kgsync.publish.literals import DATATYPES, decode
-from kgsync.report import StepReport
-from tests.adapters.kinds import endpoint_of
-from tests.servers.server import Server
-from tests.worlds import EX, GRAPHS, fill, iri, quick_settings, ring, versions
+from tests.queries_readme import by_hand, head
+from tests.query_worlds import EMBEDDED, KINDS, World, living, sync_of, target_of
+from tests.worlds import GRAPHS, fill, iri
 
 NS = "https://w3id.org/kgsync/ns#"
 FUNCTION_QUERIES = {"most_moved", "nearest_neighbors", "nearest_neighbors_sidecar"}
-KINDS = ["embedded", "rdflib", "oxigraph_server", "virtuoso"]
 _GRAPHS = f"SELECT DISTINCT ?g WHERE {{ GRAPH ?g {{ ?s <{NS}embedding> ?o }} }}"
 DIGITS = 1e-5
 """Virtuoso shows six digits of a double."""
-EMBEDDED = {"embedded", "rdflib"}
-FOREIGN = f"""
-<{EX}catalogue> <http://www.w3.org/ns/dcat#hasCurrentVersion> <{EX}catalogue/9> .
-<{EX}catalogue> <http://www.w3.org/ns/dcat#hasVersion> <{EX}catalogue/9> .
-<{EX}catalogue/9> <http://www.w3.org/ns/dcat#version> "9" .
-"""
-"""Somebody's own catalogue, in the same words as ours."""
-
-
-@dataclass(frozen=True)
-class World:
-    """A sync of four versions that keeps all vectors as literals."""
-
-    kind: str
-    sync: KGSync
-
-    def ask(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
-        table = self.sync.query(query, **parameters)
-        return [dict(zip(table.columns, row, strict=True)) for row in table]
-
-    @property
-    def reports(self) -> list[StepReport]:
-        return self.sync.history()
-
-
-def target_of(kind: str, request: pytest.FixtureRequest) -> StoreTarget:
-    if kind == "embedded":
-        store = fill(ox.Store())
-        store.load(FOREIGN.encode(), ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(EX + "mine"))
-        return store
-    if kind == "rdflib":
-        dataset = Dataset()
-        text = fill(ox.Store()).dump(format=ox.RdfFormat.N_QUADS)
-        dataset.parse(data=text or b"", format="nquads")
-        dataset.graph(EX + "mine").parse(data=FOREIGN, format="nt")
-        return dataset
-    server: Server = request.getfixturevalue(kind)
-    server.clear()
-    for version, edges in versions().items():
-        text_of = "".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in edges)
-        server.load(GRAPHS.format(version=version), text_of)
-    server.load(EX + "mine", FOREIGN)
-    return endpoint_of(server)
-
-
-def sync_of(store: StoreTarget, state: Path, **publish: Any) -> KGSync:
-    settings = replace(
-        quick_settings(),
-        source=SourceSettings(settle="0s", max_removed=1.0),
-        publish=PublishSettings(literals="versions", keep=9, **publish),
-    )
-    return KGSync(store, GRAPHS, state=state, settings=settings)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -97,10 +40,6 @@ def embedded(world: World) -> World:
     if world.kind not in EMBEDDED:
         pytest.skip("functions work on embedded stores")
     return world
-
-
-def living(version: str) -> set[str]:
-    return {iri(name) for s, _, o in versions()[version] for name in (s, o)}
 
 
 # -- the history -----------------------------------------------------------------------------------
@@ -313,7 +252,8 @@ def test_neighbors_of_an_older_version_among_literals(embedded: World) -> None:
         expected = [n.iri for n in embedded.sync.at(version).neighbors(iri("e1"), 5)]
         rows = embedded.ask("nearest_neighbors", at=version, iri=iri("e1"), k=5)
         assert [row["entity"] for row in rows] == expected
-    assert embedded.ask("nearest_neighbors", version=99, iri=iri("e1")) == []
+    with pytest.raises(ConfigError, match="no vectors of version 99 as literals"):
+        embedded.ask("nearest_neighbors", version=99, iri=iri("e1"))
 
 
 def test_entities_whose_vector_moved_most(embedded: World) -> None:
@@ -341,104 +281,36 @@ def test_functions_on_an_endpoint_are_an_error_that_says_so(world: World) -> Non
             world.sync.query(name, **parameters)
 
 
+PASTED = {
+    "age": '"2100-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
+    "among": f"<{iri('e2')}> <{iri('e3')}>",
+    "drop": "-1.0",
+    "graph": f"<{GRAPHS.format(version='1')}>",
+    "iri": f"<{iri('e1')}>",
+    "k": "10",
+}
+
+
+@pytest.mark.parametrize("name", queries.available())
+def test_a_query_may_be_pasted_into_a_client(world: World, name: str) -> None:
+    """What the README says is replaced by hand; all else is a variable of SPARQL."""
+    if name in FUNCTION_QUERIES and world.kind not in EMBEDDED:
+        pytest.skip("functions work on embedded stores")
+    query = queries.load(name)
+    text = re.sub("^#.*\n", "", query.text, flags=re.MULTILINE)
+    for parameter in by_hand(query):
+        text = re.sub(rf"\${parameter.name}\b", PASTED[parameter.name], text)
+    if world.kind == "virtuoso":
+        text = text.replace("$metadata", "<urn:kgsync:world>")
+    rows = world.ask(text)
+    assert rows
+    if name in HISTORIES:
+        assert rows == world.ask(name)
+
+
 def test_every_query_for_users_is_in_this_file() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert [name for name in queries.available() if f'"{name}"' not in text] == []
-
-
-# -- several syncs in one store --------------------------------------------------------------------
-
-
-def test_a_query_concerns_the_own_sync_unless_told_otherwise(tmp_path: Path) -> None:
-    store = target_of("embedded", None)  # type: ignore[arg-type]
-    one, two = sync_of(store, tmp_path / "one"), sync_of(store, tmp_path / "two")
-    one.step()
-    two.catch_up()
-    assert one.query("version_history").column("version") == ["1"]
-    assert two.query("version_history").column("version") == ["1", "2", "3", "4"]
-    everything = one.query("version_history", metadata="*")
-    assert everything.column("version") == ["1", "1", "2", "3", "4"]
-    assert set(everything.column("dataset")) == {
-        "urn:kgsync:one#embeddings",
-        "urn:kgsync:two#embeddings",
-    }
-    other = one.query("version_history", metadata="<urn:kgsync:two>")
-    assert len(other) == 4
-
-
-def test_each_sync_has_its_own_current_version(tmp_path: Path) -> None:
-    store = target_of("embedded", None)  # type: ignore[arg-type]
-    one, two = sync_of(store, tmp_path / "one"), sync_of(store, tmp_path / "two")
-    one.step()
-    two.catch_up()
-    assert one.query("lineage", metadata="*").column("number") == ["1", "4", "3", "2", "1"]
-    assert one.query("lineage", metadata="urn:kgsync:two").column("number") == ["4", "3", "2", "1"]
-    assert two.query("lineage", metadata="*", at=2).column("number") == ["1", "2", "1"][1:]
-    moved = two.query("most_moved", from_=1, to=2, metadata="*", k=1000).column("entity")
-    assert sorted(map(str, moved)) == sorted(living("1") & living("2"))
-
-
-def test_only_versions_that_led_to_the_current_one_are_in_a_history(tmp_path: Path) -> None:
-    store = target_of("embedded", None)  # type: ignore[arg-type]
-    sync = sync_of(store, tmp_path / "state")
-    sync.catch_up()
-    sync.rollback(2)
-    staged = f"""
-    <urn:kgsync:state#embeddings> <http://www.w3.org/ns/dcat#hasVersion> <urn:staged> .
-    <urn:staged> <http://www.w3.org/ns/dcat#version> "5" .
-    <urn:staged> <http://www.w3.org/ns/dcat#previousVersion> <urn:kgsync:state#v2> .
-    <urn:staged> <http://www.w3.org/ns/prov#wasDerivedFrom> <{EX}kg/12> .
-    <urn:staged> <http://www.w3.org/ns/prov#wasGeneratedBy> <urn:kgsync:state#run1> .
-    """
-    store.load(staged.encode(), ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode("urn:kgsync:state"))
-    assert sync.query("quality_drops", drop=-1).column("version") == ["2"]
-    assert sync.query("version_history").column("version") == ["1", "2"]
-    assert sync.query("run_of_literal", iri=iri("e1")).column("version") == ["1", "2"]
-
-
-@pytest.mark.parametrize("kind", sorted(EMBEDDED))
-def test_a_default_graph_cannot_be_named(tmp_path: Path, kind: str) -> None:
-    text = "".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in ring(12))
-    store: Any = ox.Store() if kind == "embedded" else Dataset()
-    if kind == "embedded":
-        store.load(text.encode(), ox.RdfFormat.N_TRIPLES)
-    else:
-        store.default_graph.parse(data=text, format="nt")
-    settings = replace(
-        quick_settings(),
-        source=SourceSettings(settle="0s"),
-        publish=PublishSettings(literals="versions"),
-    )
-    sync = KGSync(store, state=tmp_path / "state", settings=settings)
-    sync.step()
-    for name in ("entities_without_embedding", "nearest_neighbors_sidecar"):
-        given: dict[str, Any] = {"iri": iri("e1")} if "iri" in queries.load(name).parameters else {}
-        with pytest.raises(ConfigError, match=rf"{name}: \$graph cannot be filled in.*default gr"):
-            sync.query(name, **given)
-        assert sync.query(name, graph=EX + "nothing", **given).rows == []
-    with pytest.raises(ConfigError, match=r"most_moved: \$from cannot be filled in.*give from="):
-        sync.query("most_moved")
-    assert len(sync.query("nearest_neighbors", iri=iri("e1"))) == 10
-
-
-def test_a_query_pasted_into_a_store_works_without_parameters(tmp_path: Path) -> None:
-    """What is not filled in is a variable of SPARQL."""
-    store = target_of("embedded", None)  # type: ignore[arg-type]
-    sync_of(store, tmp_path / "one").catch_up()
-    whole = {"version_history": 4, "quality_history": 4, "lineage": 4, "current_version": None}
-    for name, count in {**whole, "current_vectors": None}.items():
-        rows: Any = store.query(queries.load(name).text)
-        found = len(list(rows))
-        assert found == count if count else found >= 4, name
-
-
-def test_a_store_that_cannot_be_written_is_asked_where_its_metadata_is(tmp_path: Path) -> None:
-    file = tmp_path / "graph.nt"
-    file.write_text("".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in ring(12)))
-    settings = replace(quick_settings(), source=SourceSettings(settle="0s"))
-    sync = KGSync(file, state=tmp_path / "state", settings=settings)
-    sync.step()
-    assert sync.query("version_history").column("version") == ["1"]
 
 
 # -- what is written about them --------------------------------------------------------------------
@@ -446,6 +318,7 @@ def test_a_store_that_cannot_be_written_is_asked_where_its_metadata_is(tmp_path:
 
 def test_the_readme_of_the_library_has_every_query_and_parameter() -> None:
     text = (Path(queries.__path__[0]) / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(head())
     _, *sections = text.split("\n### ")
     assert [section.splitlines()[0] for section in sections] == queries.available()
     for section in sections:

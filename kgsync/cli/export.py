@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from kgsync.cli.output import output
 from kgsync.embeddings import load
 from kgsync.publish.export import format_of
 from kgsync.sync import KGSync
-from kgsync.vectors import Kind
+
+if TYPE_CHECKING:
+    from kgsync.models.base import Kind
 
 __all__ = ["export_vectors"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgsync.graph.port import Term
 
-__all__ = ["Table"]
+__all__ = ["Table", "python_value"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGERS = {

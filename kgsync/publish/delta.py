@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermIndex, TermTable
 
-__all__ = ["Rows", "delta_table"]
+__all__ = ["Rows", "blocks", "delta_table", "distances"]
 
 Table = NDArray[np.float32]
 
@@ -63,32 +63,34 @@ def delta_table(terms: TermIndex, before: Rows | None, after: Rows) -> Any:
         stays, old_rows, new_rows = np.intersect1d(
             old, new, assume_unique=True, return_indices=True
         )
-        distance = _distances(before.tables.get(kind), after.tables[kind], old_rows, new_rows)
+        table, old_table = after.tables[kind], before.tables.get(kind)
         parts.append(_part(kind, "added", names, np.setdiff1d(new, stays, assume_unique=True)))
-        if distance is None:
+        if old_table is None or old_table.shape[1] != table.shape[1]:
             parts.append(_part(kind, "moved", names, stays))
         else:
-            moved = distance > 0
+            distance = distances(old_table, old_rows, table, new_rows)
+            moved = distance != 0
             parts.append(_part(kind, "moved", names, stays[moved], distance[moved]))
         parts.append(_part(kind, "deleted", names, np.setdiff1d(old, stays, assume_unique=True)))
     return pa.concat_tables(parts)
 
 
-def _distances(
-    old: Table | None, new: Table, old_rows: NDArray[np.intp], new_rows: NDArray[np.intp]
-) -> Table | None:
-    """How far each row moved: 0 only where every number stayed; None if shapes differ."""
-    if old is None or old.shape[1] != new.shape[1]:
-        return None
-    distances = np.empty(len(old_rows), np.float32)
-    step = max(1, _AT_A_TIME // new.shape[1])
+def distances(old: Table, old_rows: NDArray[Any], new: Table, new_rows: NDArray[Any]) -> Table:
+    """How far each row moved: 0 only where every number stayed; NaN where one is no number."""
+    found = np.empty(len(old_rows), np.float32)
     smallest = np.finfo(np.float32).smallest_subnormal
-    for start in range(0, len(old_rows), step):
-        part = slice(start, start + step)
+    for part in blocks(len(old_rows), new.shape[1]):
         way = new[new_rows[part]].astype(np.float64) - old[old_rows[part]]
         length = np.sqrt(np.einsum("ij,ij->i", way, way))
-        distances[part] = np.where(length > 0, np.maximum(length, smallest), 0)
-    return distances
+        found[part] = np.where(length == 0, 0, np.maximum(length, smallest))
+    return found
+
+
+def blocks(rows: int, width: int) -> Iterator[slice]:
+    """Parts of a table that can be compared in a bounded memory."""
+    step = max(1, _AT_A_TIME // max(1, width))
+    for start in range(0, rows, step):
+        yield slice(start, start + step)
 
 
 def _part(kind: str, change: str, names: TermTable, ids: Ids, distance: Table | None = None) -> Any:

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from kgsync.errors import ConfigError, StateWriteError
+from kgsync.publish.literals import joined_numbers
 
 __all__ = ["FORMATS", "export", "format_of"]
 
 Table = NDArray[np.float32]
-Vectors = Mapping[str, tuple[Any, Table]]
+TablesByKind = Mapping[str, tuple[Any, Table]]
 """"entity" and "relation" -> IRIs (an Arrow string array), and a row for each."""
 
 _AT_A_TIME = 1 << 20
@@ -39,7 +40,7 @@ _SUFFIXES = {
 
 
 def export(
-    path: Path, vectors: Vectors, kind: str, format_: str | None = None, *, force: bool = False
+    path: Path, vectors: TablesByKind, kind: str, format_: str | None = None, *, force: bool = False
 ) -> list[Path]:
     """Write vectors in another format. A file appears only once it is complete.
 
@@ -62,7 +63,7 @@ def export(
     files = [path, *(_beside(path, suffix) for suffix in writer.beside)]
     for file in files:
         if file.exists() and not force:
-            raise ConfigError(f"{file} is there already; use --force to overwrite it")
+            raise ConfigError(f"{file} is there already; overwrite it with --force (force=True)")
     unfinished = [file.with_name(file.name + ".new") for file in files]
     try:
         writer.write(unfinished, vectors if writer.both else {kind: vectors[kind]})
@@ -99,7 +100,7 @@ def format_of(path: Path, format_: str | None = None) -> str:
     return format_
 
 
-def _write_word2vec(files: list[Path], vectors: Vectors) -> None:
+def _write_word2vec(files: list[Path], vectors: TablesByKind) -> None:
     ((iris, table),) = vectors.values()
     (path,) = files
     with _opened(path) as file:
@@ -107,17 +108,14 @@ def _write_word2vec(files: list[Path], vectors: Vectors) -> None:
         step = max(1, _AT_A_TIME // table.shape[1])
         for start in range(0, len(table), step):
             rows = table[start : start + step]
-            # Arrow writes the shortest text that reads back as the same float32.
-            numbers = pc.cast(pa.array(rows.reshape(-1)), pa.string())
-            offsets = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32)
-            texts = pc.binary_join(pa.ListArray.from_arrays(offsets, numbers), " ")
+            texts = joined_numbers(rows, " ")
             lines = pc.binary_join_element_wise(iris[start : start + step], texts, " ")
             whole = pa.ListArray.from_arrays(np.array([0, len(lines)], np.int32), lines)
             file.write(pc.binary_join(whole, "\n")[0].as_buffer())
             file.write(b"\n")
 
 
-def _write_npz(files: list[Path], vectors: Vectors) -> None:
+def _write_npz(files: list[Path], vectors: TablesByKind) -> None:
     arrays: dict[str, Any] = {}
     for each, (iris, table) in vectors.items():
         longest = pc.max(pc.utf8_length(iris)).as_py() or 0
@@ -134,14 +132,14 @@ def _write_npz(files: list[Path], vectors: Vectors) -> None:
         np.savez(file, **arrays)
 
 
-def _write_parquet(files: list[Path], vectors: Vectors) -> None:
+def _write_parquet(files: list[Path], vectors: TablesByKind) -> None:
     ((iris, table),) = vectors.values()
     lists = pa.FixedSizeListArray.from_arrays(pa.array(table.reshape(-1)), table.shape[1])
     columns = pa.table({"iri": iris, "vector": lists})
     pq.write_table(columns, files[0], compression="zstd")
 
 
-def _write_usearch(files: list[Path], vectors: Vectors) -> None:
+def _write_usearch(files: list[Path], vectors: TablesByKind) -> None:
     try:
         from usearch.index import Index
     except ImportError:
@@ -161,7 +159,7 @@ def _write_usearch(files: list[Path], vectors: Vectors) -> None:
 
 @dataclass(frozen=True)
 class _Writer:
-    write: Callable[[list[Path], Vectors], None]
+    write: Callable[[list[Path], TablesByKind], None]
     beside: tuple[str, ...] = ()
     """How the names of further files end."""
     both: bool = False

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kgsync.errors import StateCorruptedError
 
-__all__ = ["FOLDER", "read_json", "recorded", "sha256_of", "sidecar_files"]
+__all__ = ["FOLDER", "read_json", "recorded", "sha256_of", "sidecar_files", "sync_to_disk"]
 
 FOLDER = "embeddings"
 """Of the sidecar files, in the folder of a version."""
@@ -33,6 +34,19 @@ def recorded(path: Path) -> dict[str, Any]:
         OSError: It cannot be read.
     """
     return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+
+
+def sync_to_disk(path: Path) -> None:
+    """Have what was written to a file or a folder survive a power cut.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sidecar_files(files: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

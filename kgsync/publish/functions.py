@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from inspect import signature
 from math import sqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.errors import KgsyncError, QueryError
+from kgsync.errors import QueryError
 from kgsync.graph.port import Function, Term
 from kgsync.graph.terms import TermTable
 from kgsync.publish.literals import DATATYPES, decode, encode
@@ -114,14 +115,20 @@ class Functions:
             raise error
 
     def _guarded(self, name: str, function: Function) -> Function:
+        parameters = signature(function).parameters.values()
+        most, least = len(parameters), sum(p.default is p.empty for p in parameters)
+
         def call(*arguments: Term) -> Term | None:
             if self._error is not None:
                 return None
             try:
+                if not least <= len(arguments) <= most:
+                    raise ValueError(f"it takes {_count(least, most)}, not {len(arguments)}")
                 return function(*arguments)
-            except (KgsyncError, ValueError, TypeError, OSError) as error:
+            except Exception as error:  # noqa: BLE001  a store would take any for "unbound"
                 shown = ", ".join(map(_shown, arguments))
-                self._error = QueryError(f"<{name}>({shown}): {_reason(error)}")
+                reason = str(error) or type(error).__name__
+                self._error = QueryError(f"<{name}>({shown}): {reason}")
                 return None
 
         return call
@@ -197,6 +204,5 @@ def _shown(term: Term) -> str:
     return f'"{text}"^^<{term.datatype}>' if term.datatype else f'"{text}"'
 
 
-def _reason(error: Exception) -> str:
-    # Python names methods in its own words.
-    return "it takes another number of arguments" if isinstance(error, TypeError) else str(error)
+def _count(least: int, most: int) -> str:
+    return f"{least} or {most} arguments" if least < most else f"{most} arguments"

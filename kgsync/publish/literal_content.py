@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from math import prod
@@ -18,19 +17,19 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from kgsync.errors import StateCorruptedError
+from kgsync.publish.delta import blocks, distances
+from kgsync.publish.files import sync_to_disk
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.sidecar import INDEX, TENSORS
 from kgsync.queries import is_iri
 
-__all__ = ["KINDS", "Changes", "Content"]
+__all__ = ["KINDS", "Changes", "Content", "is_writable"]
 
 KINDS = {
     "entity": "https://w3id.org/kgsync/ns#embedding",
     "relation": "https://w3id.org/kgsync/ns#relationEmbedding",
 }
 """Kind of element -> property of its literal. An IRI may be both."""
-_AT_A_TIME = 1 << 22
-"""Numbers that are compared at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,20 @@ class Content:
 
     @classmethod
     def of_sidecar(cls, folder: Path) -> Content:
-        """What the sidecar files of a version say."""
+        """What the sidecar files of a version say.
+
+        Raises:
+            StateCorruptedError: They do not fit each other.
+        """
         index, tables = pq.read_table(folder / INDEX), map_tables(folder / TENSORS)
         iris = {k: index.filter(pc.equal(index["kind"], k))["iri"].combine_chunks() for k in KINDS}
         flat = {k: t.reshape(len(t), prod(t.shape[1:])) for k, t in tables.items() if k in KINDS}
+        names, rows = ({k: len(part) for k, part in parts.items()} for parts in (iris, flat))
+        if names != rows:
+            raise StateCorruptedError(
+                f"{INDEX} in {folder} names {names}, but {TENSORS} has {rows}; restore the state "
+                "from a backup or run `kgsync rebuild`"
+            )
         return cls(iris, flat)
 
     @classmethod
@@ -81,16 +90,25 @@ class Content:
         beside = folder.with_name(folder.name + ".new")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
+        try:
+            self._write(beside, digest)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+        beside.rename(folder)
+        sync_to_disk(folder.parent)
+
+    def _write(self, folder: Path, digest: str) -> None:
         whole = {kind: np.ascontiguousarray(table) for kind, table in self.tables.items()}
-        safetensors.numpy.save_file(whole, beside / TENSORS)
+        safetensors.numpy.save_file(whole, folder / TENSORS)
         kinds = [pa.repeat(kind, len(self.iris[kind])) for kind in KINDS]
         iris = [self.iris[kind] for kind in KINDS]
         index = pa.table({"kind": pa.concat_arrays(kinds), "iri": pa.concat_arrays(iris)})
-        pq.write_table(index, beside / INDEX)
-        (beside / "copy_of").write_text(digest, encoding="utf-8")
-        os.sync()
-        shutil.rmtree(folder, ignore_errors=True)
-        beside.rename(folder)
+        pq.write_table(index, folder / INDEX)
+        (folder / "copy_of").write_text(digest, encoding="utf-8")
+        for path in (*folder.iterdir(), folder):
+            sync_to_disk(path)
 
     def changes_from(self, old: Content | None, tolerance: float) -> dict[str, Changes]:
         """What has to be done to a graph that holds `old`, by kind."""
@@ -103,7 +121,11 @@ class Content:
             return Changes(np.arange(len(table)), iris[:0], gone, np.empty(0, np.float32))
         at = pc.fill_null(pc.index_in(iris, value_set=old.iris[kind]), -1).to_numpy()
         stays = np.flatnonzero(at >= 0)
-        distance, moved = _movement(old.tables[kind], at[stays], table, stays, tolerance)
+        distance = distances(old.tables[kind], at[stays], table, stays)
+        if tolerance:
+            moved = ~(distance <= tolerance)  # so that what is no number is not left alone
+        else:
+            moved = _differ(old.tables[kind], at[stays], table, stays)
         left = np.ones(len(old.iris[kind]), bool)
         left[at[stays]] = False
         replaced = stays[moved]
@@ -145,13 +167,14 @@ class Changes:
 def _writable(iris: Any) -> NDArray[np.bool_]:
     step = 100_000  # strings of Python at a time
     parts = [
-        np.array([*map(_is_writable, iris[start : start + step].to_pylist())], bool)
+        np.array([*map(is_writable, iris[start : start + step].to_pylist())], bool)
         for start in range(0, len(iris), step)
     ]
     return np.concatenate([np.empty(0, bool), *parts])
 
 
-def _is_writable(iri: str) -> bool:
+def is_writable(iri: str) -> bool:
+    """Whether stores take a text for an IRI, in data and in queries."""
     if not is_iri(iri):
         return False
     try:
@@ -161,21 +184,15 @@ def _is_writable(iri: str) -> bool:
     return True
 
 
-def _movement(
+def _differ(
     old: NDArray[np.float32],
     old_rows: NDArray[np.int64],
     new: NDArray[np.float32],
     new_rows: NDArray[np.int64],
-    tolerance: float,
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """How far rows moved, and whether that is too far to leave their literals alone."""
-    distance, moved = np.empty(len(new_rows), np.float32), np.empty(len(new_rows), bool)
-    step = max(1, _AT_A_TIME // max(1, new.shape[1]))
-    for start in range(0, len(new_rows), step):
-        some = slice(start, start + step)
-        before, after = old[old_rows[some]], new[new_rows[some]]
-        distance[some] = np.linalg.norm(after - before, axis=1)
-        # Exactly the same, where nothing else is tolerated: also the sign of a zero.
-        bits = (after.view(np.uint32) != before.view(np.uint32)).any(axis=1)
-        moved[some] = distance[some] > tolerance if tolerance else bits
-    return distance, moved
+) -> NDArray[np.bool_]:
+    """Whether rows are not exactly the same, also in the sign of a zero."""
+    found = np.empty(len(new_rows), bool)
+    for part in blocks(len(new_rows), new.shape[1]):
+        before, after = old[old_rows[part]], new[new_rows[part]]
+        found[part] = (after.view(np.uint32) != before.view(np.uint32)).any(axis=1)
+    return found

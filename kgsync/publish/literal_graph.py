@@ -72,7 +72,7 @@ class LiteralGraph:
         changes: dict[str, Changes],
         done: int,
         note: Callable[[int], None],
-    ) -> None:
+    ) -> int:
         """Make the changes, part by part; meanwhile the graph is a copy of nothing.
 
         Args:
@@ -81,12 +81,17 @@ class LiteralGraph:
             changes: What to do.
             done: How many parts were done before an interruption.
             note: Told how many parts are done, after each.
+
+        Returns:
+            How many parts there are.
         """
         store.update(queries.load("_begin_copy").bind(graph=self.graph))
+        number = 0
         for number, part in enumerate(self._parts(store, new, changes), start=1):
             if number > done:
                 part()
                 note(number)
+        return number
 
     def _parts(
         self, store: GraphStore, new: Content, changes: dict[str, Changes]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kgsync.errors import StateError
 
-__all__ = ["DATATYPES", "decode", "encode", "ntriples"]
+__all__ = ["DATATYPES", "decode", "encode", "joined_numbers", "ntriples"]
 
 DATATYPES = {
     "list": "http://w3id.org/awslabs/neptune/SPARQL-CDTs/List",
@@ -48,18 +48,22 @@ def encode(table: Table, datatype: str) -> Any:
     if datatype == "base64":
         texts = [base64.b64encode(row.tobytes()).decode() for row in flat.astype(_STORED)]
         return pa.array(texts, pa.string())
-    numbers = pc.cast(pa.array(flat.reshape(-1)), pa.string())
-    # Read as an integer, -0 would lose its sign.
-    numbers = pc.if_else(pc.equal(numbers, "-0"), "-0.0", numbers)
-    width = max(1, flat.shape[1])
-    ends = np.arange(0, flat.size + 1, width, dtype=np.int32)
-    joined = pc.binary_join(pa.ListArray.from_arrays(ends, numbers), ",")
+    joined = joined_numbers(flat, ",")
     if datatype == "tensor":
         shape = json.dumps(list(table.shape[1:]), separators=(",", ":"))
         before, after = f'{{"type":"float32","shape":{shape},"data":[', "]}"
     else:
         before, after = "[", "]"
     return pc.binary_join_element_wise(before, joined, after, "")
+
+
+def joined_numbers(table: Table, separator: str) -> Any:
+    """The numbers of each row, as the shortest texts that read back as the same 32-bit floats."""
+    numbers = pc.cast(pa.array(table.reshape(-1)), pa.string())
+    # Read as an integer, -0 would lose its sign.
+    numbers = pc.if_else(pc.equal(numbers, "-0"), "-0.0", numbers)
+    ends = np.arange(0, table.size + 1, max(1, table.shape[1]), dtype=np.int32)
+    return pc.binary_join(pa.ListArray.from_arrays(ends, numbers), separator)
 
 
 def decode(text: str, datatype: str) -> Table:
@@ -81,10 +85,10 @@ def decode(text: str, datatype: str) -> Table:
             raise ValueError(f"{len(data)} bytes are no whole number of 32-bit floats")
         vector = np.frombuffer(data, _STORED).astype(np.float32)
     elif datatype == DATATYPES["tensor"]:
-        value = json.loads(text)
+        value = _parsed(text)
         vector = _numbers(value.get("data") if isinstance(value, dict) else None)
     elif datatype in DATATYPES.values():
-        vector = _numbers(json.loads(text))
+        vector = _numbers(_parsed(text))
     else:
         raise ValueError(f"<{datatype}> is no datatype of vectors")
     if not np.isfinite(vector).all():
@@ -109,7 +113,18 @@ def ntriples(subjects: Any, predicate: str, table: Table, datatype: str) -> str:
     return "\n".join(lines.to_pylist()) + "\n" if len(lines) else ""
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("not a list of numbers: too deep") from None
+
+
 def _numbers(values: Any) -> Table:
     if not isinstance(values, list) or not set(map(type, values)) <= {int, float}:
         raise ValueError("not a list of numbers")
-    return np.array(values, np.float32)
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes an infinity
+            return np.array(values, np.float32)
+    except OverflowError:
+        raise ValueError("a number is not finite") from None

@@ -6,8 +6,9 @@ state's commit makes it real, `flip` makes it the current one for readers of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from kgsync import queries
@@ -25,7 +26,7 @@ from kgsync.publish.manifest import Manifest
 __all__ = ["LiteralCopy", "MetadataGraph"]
 
 _NAMED = 500
-"""Versions in one update."""
+"""Versions in one query or update."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,6 @@ class MetadataGraph:
             PermanentStoreError: The graph belongs to someone else.
         """
         self.head(store)
-        forget = queries.load("_forget_version").bind(
-            graph=self.graph,
-            version=self.version_iri(manifest.version),
-            run=self.run_iri(manifest.version),
-            source=source_iri(self.graph, manifest),
-        )
-        store.update(forget)
         triples = describe(
             self.graph,
             self.owner,
@@ -125,7 +119,31 @@ class MetadataGraph:
             base_url=self.base_url,
             endpoint=endpoint,
         )
-        store.insert(self.graph, triples.serialize(format="nt", encoding="utf-8").decode())
+        update = queries.load("_describe_version").bind(
+            graph=self.graph,
+            version=self.version_iri(manifest.version),
+            run=self.run_iri(manifest.version),
+            source=source_iri(self.graph, manifest),
+            triples=triples.serialize(format="nt", encoding="utf-8").decode(),
+        )
+        store.update(update)
+
+    def missing(self, store: GraphStore, manifests: Collection[Manifest]) -> set[int]:
+        """Which versions are not described, or only in part, or were others when they were.
+
+        A number is used twice if its commit never came; the time tells the two apart.
+        """
+        issued: dict[str, list[str]] = {}
+        for some in self._some(manifest.version for manifest in manifests):
+            query = queries.load("_described_versions").bind(graph=self.graph, versions=some)
+            for number, time, *_ in store.select(query):
+                if number and time:
+                    issued.setdefault(number.value, []).append(time.value)
+        return {
+            manifest.version
+            for manifest in manifests
+            if not _is_once(manifest.created, issued.get(str(manifest.version), []))
+        }
 
     def flip(self, store: GraphStore, version: int) -> None:
         """Make a staged version the current one."""
@@ -137,10 +155,13 @@ class MetadataGraph:
 
     def forget_files(self, store: GraphStore, versions: Iterable[int]) -> None:
         """Stop naming the files of versions whose files are gone."""
+        for some in self._some(versions):
+            store.update(queries.load("_forget_files").bind(graph=self.graph, versions=some))
+
+    def _some(self, versions: Iterable[int]) -> Iterator[list[str]]:
         iris = [self.version_iri(version) for version in versions]
         for start in range(0, len(iris), _NAMED):
-            some = iris[start : start + _NAMED]
-            store.update(queries.load("_forget_files").bind(graph=self.graph, versions=some))
+            yield iris[start : start + _NAMED]
 
     def literals(self, store: GraphStore) -> str | None:
         """The graph of literals that readers of the current version are sent to."""
@@ -172,3 +193,12 @@ class MetadataGraph:
         iri = self.version_iri(version)
         unlink = queries.load("_unlink_literals")
         store.update(unlink.bind(graph=self.graph, version=iri, copy=f"{iri}-literals"))
+
+
+def _is_once(time: str, found: list[str]) -> bool:
+    """Whether a time is the only one that was found; stores write it in their own ways."""
+    try:
+        times = [datetime.fromisoformat(text) for text in found]
+    except ValueError:
+        return False
+    return times == [datetime.fromisoformat(time)]

@@ -152,6 +152,41 @@ def test_a_store_made_since_an_interrupted_compaction_does_not_cost_the_old_one(
     assert quads_of(tmp_path / ".kg.kgsync-before") == left
 
 
+def test_a_store_made_during_a_compaction_does_not_cost_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = wasteful(tmp_path / "kg")
+    rename = Path.rename
+
+    def interfering(path: Path, target: Path) -> Path:
+        moved = rename(path, target)
+        if target.name == ".kg.kgsync-before":
+            disk_store(tmp_path / "kg", ["2"])
+        return moved
+
+    monkeypatch.setattr(Path, "rename", interfering)
+    for _ in range(3):
+        with pytest.raises(PermanentStoreError, match=r"the store is at .*\.kg\.kgsync-before"):
+            OxigraphStore.open(tmp_path / "kg").compact()
+        assert quads_of(tmp_path / ".kg.kgsync-before") == left
+    shutil.rmtree(tmp_path / "kg")
+    OxigraphStore.open(tmp_path / "kg").close()
+    assert quads_of(tmp_path / "kg") == left
+
+
+def test_a_kill_before_the_old_store_may_be_removed_removes_neither(tmp_path: Path) -> None:
+    left = wasteful(tmp_path / "kg")
+    child = mp.get_context("forkserver").Process(
+        target=compacted, args=(tmp_path / "kg", "rename 3")
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    with pytest.raises(PermanentStoreError, match=r"unless .*kg holds the same already"):
+        OxigraphStore.open(tmp_path / "kg").compact()
+    assert quads_of(tmp_path / ".kg.kgsync-before") == quads_of(tmp_path / "kg") == left
+
+
 def test_a_store_in_use_is_left_alone(tmp_path: Path) -> None:
     left = wasteful(tmp_path / "kg")
     user = ox.Store(str(tmp_path / "kg"))

@@ -5,41 +5,36 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pyoxigraph as ox
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from rdflib import Graph, Literal, URIRef
-from rdflib.plugins.sparql.algebra import translateQuery, translateUpdate
-from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
-from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.graph.port import TripleSource
 from kgsync.queries import (
-    Parameter,
     Pattern,
-    Query,
     check_iri,
     load,
     parse,
-    query_form,
     scope_pattern,
 )
-from kgsync.queries.calls import functions_called
+from tests.adapters.query_texts import (
+    PIECES,
+    hostile,
+    in_oxigraph,
+    in_rdflib,
+    one,
+    query_shape,
+    update_shape,
+)
 from tests.graph.graphs import EX, OLD, examples
 
 FILES = sorted(Path(queries.__path__[0]).glob("*.rq"))
 SCOPE = "SELECT ?s ?p ?o WHERE { GRAPH $graph { ?s ?p ?o } }"
-
-_EMPTY_STORE = ox.Store()
 
 SAMPLES: dict[str, queries.Value] = {
     "iri": EX + "x",
@@ -52,31 +47,6 @@ SAMPLES: dict[str, queries.Value] = {
     "ntriples": f'<{EX}x> <{EX}p> "y" .\n',
     "pattern": Pattern("?s ?p ?o"),
 }
-
-
-def shape(part: Any) -> Any:
-    """What a parsed query does, less which IRIs and literals it does it with."""
-    match part:
-        case CompValue():
-            return part.name, {key: shape(part[key]) for key in part if key != "_vars"}
-        case URIRef() | Literal():
-            return type(part).__name__
-        case list() | tuple():
-            return [shape(value) for value in part]
-        case dict():
-            return sorted(([shape(key), shape(value)] for key, value in part.items()), key=repr)
-        case set() | frozenset():
-            return sorted(map(str, part))
-    return str(part)
-
-
-@cache
-def query_shape(text: str) -> Any:
-    return shape(translateQuery(parseQuery(text)).algebra)
-
-
-def update_shape(text: str) -> Any:
-    return shape(translateUpdate(parseUpdate(text)).algebra)
 
 
 def test_the_shape_of_a_query_tells_what_it_does() -> None:
@@ -128,11 +98,6 @@ def test_an_unknown_query_is_an_error_that_lists_the_known_ones() -> None:
 
 
 # -- binding ---------------------------------------------------------------------------------------
-
-
-def one(kind: str, body: str = "SELECT * WHERE { ?s ?p $x }") -> Query:
-    """A query with one placeholder."""
-    return parse("mine", f"# Mine.\n# $x: {kind}   a value\n{body}\n")
 
 
 @pytest.mark.parametrize(
@@ -217,25 +182,6 @@ def test_the_prologue_of_a_pattern_goes_to_the_front_once() -> None:
 
 # -- hostile values --------------------------------------------------------------------------------
 
-_PIECES = [
-    *"<>{}\"'\\|^`#$?;.,() \n\r\t\x00\x0b\x0c\x7f\x85\u2028\ufeff",
-    '"""',
-    "'''",
-    "} } ; DROP ALL #",
-    "> . ?a ?b ?c . <",
-    "$x",
-    "?s",
-    "%3E",
-    "a",
-    "n",
-    "ü",
-    "😀",
-    "http://example.org/",
-]
-hostile = st.lists(
-    st.sampled_from(_PIECES) | st.characters(exclude_categories=["Cs"]), max_size=8
-).map("".join)
-
 
 @examples(200)
 @given(st.sampled_from(["", EX, "urn:x:"]), hostile, st.sampled_from(["iri", "iris"]))
@@ -266,18 +212,6 @@ def test_a_hostile_literal_stays_one_literal_of_the_same_value(value: str) -> No
     assert in_oxigraph(text) == in_rdflib(text) == value
 
 
-def in_rdflib(text: str) -> str:
-    solutions: Any = Graph().query(text)
-    (row,) = solutions
-    return str(row[0])
-
-
-def in_oxigraph(text: str) -> str:
-    solutions: Any = _EMPTY_STORE.query(text)
-    (row,) = solutions
-    return str(row[0].value)
-
-
 def bound(file: Path, values: dict[str, queries.Value]) -> str:
     """A query of the library with these values, as it is sent."""
     query = load(file.stem)
@@ -303,7 +237,7 @@ def test_no_hostile_value_changes_what_a_query_of_the_library_does(file: Path) -
         kind = kinds.get(name, "")
         if kind not in ("iri", "iris", "literal", "literals"):
             continue
-        value = "".join(draw.choices(_PIECES, k=draw.randint(1, 6)))
+        value = "".join(draw.choices(PIECES, k=draw.randint(1, 6)))
         if kind.startswith("iri"):
             value = draw.choice([EX, "urn:x:", ""]) + value
         given = {**values, name: [value, EX + "y"] if kind.endswith("s") else value}
@@ -394,169 +328,3 @@ def test_the_graph_of_a_scope_is_put_in_wherever_it_is_named() -> None:
 def test_a_string_inside_a_scope_is_left_alone(string: str) -> None:
     scope = f"SELECT ?s ?p ?o WHERE {{ ?s ?p ?o FILTER(STR(?o) !=\n{string}) }}"
     assert string in scope_pattern("mine", scope, None).text
-
-
-# -- parameters as people write them ---------------------------------------------------------------
-
-MINE = """# Mine.
-# $graph: iri = ?source       the graph
-# $k: integer = 10    how many
-# $name: literal = "two words"   what it is called
-# $least: decimal
-[$graph $k $name $least]
-"""
-
-
-def test_the_head_tells_types_defaults_and_descriptions() -> None:
-    query = parse("mine", MINE)
-    assert query.summary == "Mine."
-    assert list(query.parameters.values()) == [
-        Parameter("graph", "iri", "?source", "the graph"),
-        Parameter("k", "integer", "10", "how many"),
-        Parameter("name", "literal", "two words", "what it is called"),
-        Parameter("least", "decimal"),
-    ]
-    assert [p.name for p in query.parameters.values() if not p.optional] == ["least"]
-    assert query.parameters["graph"].known_as == "source"
-
-
-def test_defaults_stand_in_for_what_is_not_given() -> None:
-    query = parse("mine", MINE)
-    assert query.bind(least=1) == '[$graph 10 "two words" 1.0]'
-    assert query.bind(least=Decimal("0.50"), k=3, graph=EX) == f'[<{EX}> 3 "two words" 0.50]'
-    with pytest.raises(ConfigError, match="takes the parameters graph, k, least, name; given: k"):
-        query.bind(k=3)
-
-
-def test_what_a_sync_knows_is_filled_in_unless_told_otherwise() -> None:
-    query = parse("mine", MINE)
-    known = {"source": EX + "kg", "k": "7"}
-    assert query.bind_given({"least": "1"}, known) == f'[<{EX}kg> 10 "two words" 1.0]'
-    assert query.bind_given({"least": "1", "graph": "*"}, known).startswith("[$graph ")
-    assert query.bind_given({"least": "1", "graph": EX}, known).startswith(f"[<{EX}> ")
-    for several in (["*"], ("*",)):
-        assert query.bind_given({"least": "1", "graph": several}, known).startswith("[$graph ")
-    with pytest.raises(ConfigError, match=r"mine: \$k must be of type integer"):
-        query.bind_given({"least": "1", "k": "*"}, known)
-
-
-def test_what_a_sync_does_not_know_must_be_given() -> None:
-    query = parse("mine", MINE)
-    with pytest.raises(ConfigError, match=r"mine: \$graph cannot be filled in.*give graph=\.\.\."):
-        query.bind_given({"least": "1"}, {"current": "1"})
-    assert query.bind_given({"least": "1", "graph": "*"}, {}).startswith("[$graph ")
-    assert query.bind_given({"least": "1"}, {"source": None}).startswith("[$graph ")
-    with pytest.raises(ConfigError, match=r"\$x is to be \?curent; what a sync fills in is \?at,"):
-        parse("mine", "# $x: literal = ?curent\n[$x]").bind_given({}, {"current": "1"})
-
-
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
-        ("SELECT * WHERE { }", "SELECT"),
-        ("# CONSTRUCT\n\nPREFIX a: <urn:#SELECT> # x\nBASE <urn:x>\nask{}", "ASK"),
-        ("  construct where { ?s ?p ?o }", "CONSTRUCT"),
-        ("PREFIX : <urn:x#>\nDESCRIBE :x", "DESCRIBE"),
-        ("", ""),
-        ("?", ""),
-    ],
-)
-def test_the_form_of_a_query_is_its_first_word(text: str, form: str) -> None:
-    assert query_form(text) == form
-
-
-@pytest.mark.parametrize(
-    ("kind", "given", "rendered"),
-    [
-        ("iri", f" <{EX}a> ", f"<{EX}a>"),
-        ("iri", [EX + "a"], f"<{EX}a>"),
-        ("integer", " 12 ", "12"),
-        ("integer", ["-3"], "-3"),
-        ("integer", 4, "4"),
-        ("decimal", "0.05", "0.05"),
-        ("decimal", "-1", "-1.0"),
-        ("decimal", "1e-3", "0.001"),
-        ("decimal", 1e-7, "0.0000001"),
-        ("decimal", 2, "2.0"),
-        ("literal", "a=b", '"a=b"'),
-        ("literal", 3, '"3"'),
-        ("iris", [EX + "a", f"<{EX}b>"], f"<{EX}a> <{EX}b>"),
-        ("iris", EX + "a", f"<{EX}a>"),
-        ("literals", ["a", "b"], '"a", "b"'),
-        ("literals", "ab", '"ab"'),
-    ],
-)
-def test_a_text_is_read_by_its_type(kind: str, given: object, rendered: str) -> None:
-    assert one(kind, "[$x]").bind_given({"x": given}, {}) == f"[{rendered}]"
-
-
-@pytest.mark.parametrize(
-    ("kind", "given"),
-    [
-        ("iri", "relative"),
-        ("iri", f"{EX}a> . ?a ?b ?c . <{EX}b"),
-        ("iri", f"<{EX}a> <{EX}b>"),
-        ("iri", ["a", "b"]),
-        ("iri", []),
-        ("iri", 7),
-        ("integer", "7 } DROP"),
-        ("integer", "٣"),
-        ("integer", "1.5"),
-        ("integer", "9" * 30),
-        ("integer", True),
-        ("integer", 1.5),
-        ("decimal", "1 || true"),
-        ("decimal", "1e999999"),
-        ("decimal", "1e-999999"),
-        ("decimal", "inf"),
-        ("decimal", float("nan")),
-        ("decimal", True),
-        ("age", "7"),
-        ("age", '7d" #'),
-        ("age", 7),
-        ("age", "99999d"),
-        ("literal", None),
-        ("pattern", "?a ?b ?c"),
-        ("ntriples", f"<{EX}a> <{EX}b> <{EX}c> ."),
-    ],
-)
-def test_a_text_that_does_not_fit_is_refused_with_the_name(kind: str, given: object) -> None:
-    expected = "takes the parameters x" if given is None else r"\$x"
-    with pytest.raises(ConfigError, match=f"mine.*{expected}"):
-        one(kind).bind_given({"x": given}, {})
-
-
-def test_an_age_is_the_moment_that_long_ago() -> None:
-    text = one("age", "SELECT ($x AS ?v) WHERE {}").bind(x="2h")
-    then = datetime.fromisoformat(in_oxigraph(text))
-    assert timedelta(hours=2) <= datetime.now(UTC) - then < timedelta(hours=2, minutes=1)
-    assert in_rdflib(text)
-
-
-def test_a_type_that_there_is_not_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"\$x has the unknown type colour; known: age, decimal"):
-        one("colour")
-
-
-@examples(200)
-@given(st.sampled_from(["integer", "decimal", "age"]), hostile)
-@example("integer", "1 } DROP")
-@example("decimal", "1.0\n")
-@example("age", "7d")
-def test_a_hostile_number_is_refused_or_stays_one_term(kind: str, value: str) -> None:
-    query = one(kind, "SELECT ?s WHERE { ?s ?p ?o FILTER(?o > $x) }")
-    sample = {"integer": 7, "decimal": 0.5, "age": "7d"}[kind]
-    try:
-        text = query.bind_given({"x": value}, {})
-    except ConfigError:
-        return
-    assert query_shape(text) == query_shape(query.bind_given({"x": sample}, {}))
-
-
-def test_functions_that_a_query_calls_are_found() -> None:
-    text = f"""PREFIX f: <{EX}f#>
-        SELECT ?s (f:a(?o) AS ?x) WHERE {{ ?s f:predicate ?o FILTER(?o < <{EX}f#b>(f:c(?o)))
-        FILTER NOT EXISTS {{ ?s ?p "f:text(?o)" }} }} ORDER BY f:d(?s)"""
-    assert functions_called(text) == {f"{EX}f#{name}" for name in "abcd"}
-    assert functions_called("ASK { }") == set()
-    assert functions_called("nonsense") is None

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from importlib import import_module
 
-from tests.benchmarks.memory import forget_peak, peak, resident
+from kgsync.memory import forget_peak, peak_mb, resident_mb
 from tests.benchmarks.table import aligned, machine
 from tests.benchmarks.training.child import Numbers, alone, typical
 from tests.servers.oxigraph_server import OxigraphServer
@@ -61,12 +61,12 @@ def fetch(url: str, graph: str, threads: int) -> Numbers:
     from kgsync.graph.terms import TermIndex
 
     store = open_store(url)
-    before = resident()
+    before = resident_mb()
     forget_peak()
     started = time.perf_counter()
     found = fetch.fetch(store, TripleSource(graph), TermIndex(), None)
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "edges": len(found.edges), "grown": peak() - before}
+    return {"seconds": seconds, "edges": len(found.edges), "grown": peak_mb() - before}
 
 
 def poll(url: str, graphs: str, state: str, threads: int) -> Numbers:

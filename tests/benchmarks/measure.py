@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median_low
 
+from kgsync.memory import forget_peak, peak_mb, resident_mb
 from tests.benchmarks.data import Data, build
-from tests.benchmarks.memory import forget_peak, peak, resident
 from tests.benchmarks.reading import CASES
 
 __all__ = ["Measurement", "build_data", "measure", "typical"]
@@ -67,12 +67,12 @@ def _measure_here(data: Data, case: str, contestant: str) -> Measurement:
     run = CASES[case].contestants[contestant](data)
     gc.collect()
     forget_peak()
-    before = resident()
+    before = resident_mb()
     clock, cpu = time.perf_counter(), time.process_time()
     result = run()
     cpu, seconds = time.process_time() - cpu, time.perf_counter() - clock
     numbers = {name: len(value) for name, value in result.items()}
-    return Measurement(clock - started, seconds, cpu, before, peak(), numbers)
+    return Measurement(clock - started, seconds, cpu, before, peak_mb(), numbers)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from usearch.index import Index
 import kgsync
 from kgsync import Embeddings
 from kgsync.errors import ConfigError, StateWriteError
+from kgsync.models.base import Kind
 from kgsync.publish.export import export, format_of
 from kgsync.publish.sidecar import load_vectors
-from kgsync.vectors import Kind
 from tests.sidecars import make_sync, random_sidecar
 from tests.test_cli import QUICK
 from tests.worlds import GRAPHS, disk_store

@@ -169,8 +169,12 @@ LIST = DATATYPES["list"]
         (f'<{EUCLIDEAN}>("[1,2]", "[1,2]")', "is no datatype of vectors"),
         (f'<{EUCLIDEAN}>("[1,null]"^^<{LIST}>, <{EX}e1>)', "not a list of numbers"),
         (f'<{EUCLIDEAN}>("[1]"^^<{LIST}>, <{EX}e1>)', "have 1 and 8 numbers"),
-        (f"<{EUCLIDEAN}>(<{EX}e1>)", "another number of arguments"),
-        (f"<{SCORE}>(<{EX}e1>)", "another number of arguments"),
+        (f"<{EUCLIDEAN}>(<{EX}e1>)", "it takes 2 arguments, not 1"),
+        (f"<{SCORE}>(<{EX}e1>)", "it takes 3 arguments, not 1"),
+        (f"<{VECTOR}>(<{EX}e1>, 1, 2)", "it takes 1 or 2 arguments, not 3"),
+        (f'<{COSINE}>("[{"1" * 400}]"^^<{LIST}>, <{EX}e1>)', "a number is not finite"),
+        (f'<{COSINE}>("[1e39]"^^<{LIST}>, <{EX}e1>)', "a number is not finite"),
+        (f'<{COSINE}>("{"[" * 9999}"^^<{LIST}>, <{EX}e1>)', "not a list of numbers: too deep"),
         (f"<{VECTOR}>(<{EX}e1>, 9)", "9"),
         (f'<{VECTOR}>(<{EX}e1>, "first")', "neither the number nor the IRI of a version"),
     ],
@@ -183,6 +187,24 @@ def test_an_error_names_the_function_and_what_it_was_given(
         value_of(ask, functions, call)
     assert str(error.value).startswith(name)
     functions.check()  # it is told once
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("no more memory"), TypeError("no number"), OverflowError("large"), KeyError()],
+)
+def test_no_kind_of_error_is_lost(ask: Ask, error: Exception) -> None:
+    class Broken:
+        def iris(self, kind: str) -> Any:
+            raise error
+
+        def table(self, kind: str) -> Any:
+            raise error
+
+    functions = Functions(lambda version: Broken())
+    reason = str(error) or "KeyError"
+    with pytest.raises(QueryError, match=rf"<{VECTOR}>\(<{EX}e1>\): {reason}"):
+        value_of(ask, functions, f"<{VECTOR}>(<{EX}e1>)")
 
 
 def test_the_first_error_is_told(ask: Ask, functions: Functions) -> None:

@@ -217,6 +217,42 @@ def test_describing_a_version_again_replaces_what_was_said(six: tuple[KGSync, ox
     assert complaints(published(often)) == ""
 
 
+@pytest.mark.parametrize("action", ["step", "rollback", "rebuild"])
+def test_what_was_not_described_at_its_time_is_described_later(tmp_path: Path, action: str) -> None:
+    store = fill(ox.Store())
+    sync = sync_of(store, tmp_path / "state")
+    for number in range(1, 5):
+        shown = replace(sync.settings.publish, metadata=number in (1, 3))
+        sync.settings = replace(sync.settings, publish=shown)
+        sync.step()
+    for name in (NAME, EX + "another"):
+        shown = replace(sync.settings.publish, metadata=True, graph=name)
+        sync.settings = replace(sync.settings, publish=shown)
+        if action == "rollback":
+            sync.rollback(3 if name == NAME else 2)
+        else:
+            sync.rebuild() if action == "rebuild" else sync.step()
+        graph = published(store, name)
+        assert complaints(graph) == ""
+        numbers = {str(number) for _, number in graph.subject_objects(DCAT.version)}
+        assert {"1", "2", "3", "4"} <= numbers
+
+
+def test_a_description_of_a_version_that_never_came_is_replaced(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1"])
+    sync = sync_of(store, tmp_path / "state")
+    sync.step()
+    folder = sync.state.version(1)
+    metadata = MetadataGraph(NAME, sync.state.uuid)
+    before = set(published(store))
+    never = replace(folder.manifest, created="2024-02-29T12:00:00+00:00", triples=7)
+    with opened(store) as target:
+        metadata.stage(target, never, folder.path)
+    assert set(published(store)) != before
+    sync.step()
+    assert set(published(store)) == before
+
+
 def distributions(graph: Graph) -> set[str]:
     return {str(node).rpartition("-")[2] for node in graph.objects(VERSION, DCAT.distribution)}
 
@@ -262,6 +298,10 @@ def test_servers_keep_the_description_in_shape(
     with opened(endpoint_of(server)) as store:
         stage_twice(metadata, store, sync)
         assert metadata.head(store) == 6
+        fifth, sixth = manifest_of(sync, 5), manifest_of(sync, 6)
+        assert metadata.missing(store, [fifth, sixth]) == {5}
+        other = replace(sixth, created="2024-02-29T12:00:00+00:00")
+        assert metadata.missing(store, [other]) == {6}
         count = server.count(NAME)
         embedded = ox.Store()
         with opened(embedded) as local:

@@ -9,11 +9,13 @@ import argparse
 import hashlib
 import multiprocessing as mp
 import random
+import signal
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +58,9 @@ class Outcome:
     """What a reader saw of it all."""
 
     kills: int = 0
+    """Kills in the middle of publishing."""
+    late: int = 0
+    """Kills that came when publishing was over already: they show nothing."""
     committed: int = 0
     answers: int = 0
     """Answers that were one whole version."""
@@ -136,12 +141,11 @@ class _Reader(threading.Thread):
 
 
 def chase(server: Server, folder: Path, mode: Mode, victim: Victim, kills: int) -> Outcome:
-    """Publish version after version, killing as often as asked; see what a reader saw."""
+    """Publish version after version, killing in the middle as often as asked; see what is read."""
     randomly, endpoint, outcome = random.Random(kills), endpoint_of(server), Outcome()
     server.clear()
     for number in range(1, kills + 3):
-        text = "".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in edges_of(number))
-        server.load(GRAPHS.format(version=str(number)), text)
+        _load(server, number)
     quiet = sync_of(endpoint, folder, mode)
     quiet.step()
     reader = _Reader(endpoint)
@@ -155,11 +159,16 @@ def chase(server: Server, folder: Path, mode: Mode, victim: Victim, kills: int) 
         if here.recv() == "stage":
             time.sleep(randomly.uniform(0, _LONG))
             if victim == "kgsync":
-                child.kill()
+                hit = killed_in_the_middle(child, here)
             else:
                 server.kill()
+                hit = in_the_middle(child, here)
                 server.start()
-            outcome.kills += 1
+            if hit:
+                outcome.kills += 1
+            else:
+                outcome.late += 1
+                _load(server, kills + 2 + outcome.late)  # that version is spent
         child.join()
     while quiet.step().changed:
         pass
@@ -174,6 +183,31 @@ def chase(server: Server, folder: Path, mode: Mode, victim: Victim, kills: int) 
         else:
             outcome.wrong.append(versions or "none")
     return outcome
+
+
+def killed_in_the_middle(child: BaseProcess, pipe: Connection) -> bool:
+    """Kill a step; tell whether it had not ended yet."""
+    child.kill()
+    child.join()
+    return child.exitcode == -signal.SIGKILL and not _told(pipe)
+
+
+def in_the_middle(child: BaseProcess, pipe: Connection) -> bool:
+    """Whether a step that has begun to publish has not ended yet."""
+    return child.is_alive() and not _told(pipe)
+
+
+def _told(pipe: Connection) -> bool:
+    """Whether the other side has said how it ended."""
+    try:
+        return pipe.poll() and bool(pipe.recv())
+    except EOFError:
+        return False
+
+
+def _load(server: Server, number: int) -> None:
+    text = "".join(f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in edges_of(number))
+    server.load(GRAPHS.format(version=str(number)), text)
 
 
 def _of_files(folder: Path) -> str:
@@ -209,11 +243,12 @@ def main() -> None:
                     server = kind(folder / "data") if kind is OxigraphServer else kind()
                     with server:
                         found = chase(server, folder, mode, victim, options.times)
+                shown = "is" if found.published else "is NOT"
                 print(
-                    f"{kind.__name__}, {mode}, {victim} killed {found.kills} times: "
-                    f"{found.answers} answers of one whole version, {len(found.wrong)} others "
-                    f"{found.wrong[:3] or ''}, {found.committed} versions, the last "
-                    f"{'is' if found.published else 'is NOT'} shown",
+                    f"{kind.__name__}, {mode}, {victim} killed {found.kills + found.late} times, "
+                    f"{found.kills} of them in the middle: {found.answers} answers of one whole "
+                    f"version, {len(found.wrong)} others {found.wrong[:3] or ''}, "
+                    f"{found.committed} versions, the last {shown} shown",
                     flush=True,
                 )
 

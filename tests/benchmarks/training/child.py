@@ -11,7 +11,7 @@ from importlib import import_module
 from statistics import median_low
 from typing import Any, TypeAlias
 
-from tests.benchmarks.memory import peak
+from kgsync.memory import peak_mb
 
 __all__ = ["Numbers", "Task", "alone", "typical"]
 
@@ -56,7 +56,7 @@ def typical(runs: Sequence[Numbers], key: str) -> Numbers:
 def _main(module: str, name: str, given: str) -> None:
     task: Task = getattr(import_module(module), name)
     numbers = task(**json.loads(given))
-    print("\n" + json.dumps(numbers | {"peak": peak()}))
+    print("\n" + json.dumps(numbers | {"peak": peak_mb()}))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import gc
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.memory import forget_peak, peak, resident
+from kgsync.memory import forget_peak, peak_mb, resident_mb
 from tests.benchmarks.table import aligned
 from tests.benchmarks.training.child import Numbers, alone
 from tests.benchmarks.training.clock import Clock, Enough
@@ -35,7 +35,7 @@ def epochs(edges: int, entities: int, threads: int, seconds: float, steps: Steps
     graph = synthetic.draw(edges, entities, _RELATIONS)
     gc.collect()
     forget_peak()
-    before = resident()
+    before = resident_mb()
     problem = synthetic.problem_of(graph, TermIndex(), settings, "1")
     model = ours.fresh_model(problem)
     trainer = trainer_for(model, problem, np.random.default_rng(0), Cost())
@@ -45,7 +45,7 @@ def epochs(edges: int, entities: int, threads: int, seconds: float, steps: Steps
             trainer.general_epoch(model.info.learning_rate)
             clock()
     vectors = sum(table.nbytes for table in model.tables.values()) / _MEGABYTE
-    grown = peak() - before
+    grown = peak_mb() - before
     return {"epoch": clock.epoch, "grown": grown, "vectors": vectors}
 
 
