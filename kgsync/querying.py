@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from kgsync import queries
 from kgsync.errors import ConfigError, StateError
-from kgsync.graph.port import QueryReader
+from kgsync.graph.port import GraphReader, QueryReader
 from kgsync.graph.table import Table
 from kgsync.publish.functions import FUNCTIONS, Functions
 from kgsync.publish.literal_content import is_writable
 from kgsync.publishing import PublishTarget
-from kgsync.queries import Filled, Query
+from kgsync.queries import Filled, Query, is_open
 from kgsync.queries.calls import functions_called
 from kgsync.query_checks import check_graphs, check_literals, check_metadata
 
@@ -147,12 +147,30 @@ def run_query(
         if not isinstance(store, QueryReader):
             raise ConfigError(f"{store.label} answers no queries: its adapter lacks `query`")
         check_graphs(store, query, given, known, lambda: sync.status().store)
-        table = store.query(text, functions.by_iri)
+        texts = _for_every_sync(store, query, given, known) or [text]
+        tables = [store.query(one, functions.by_iri) for one in texts]
         functions.check()
+        table = Table(tables[0].columns, [row for part in tables for row in part.rows])
         if not table.rows:
             check_metadata(store, query, publish.graph)
             check_literals(store, query, given, known)
     return table
+
+
+def _for_every_sync(
+    store: GraphReader, query: Query, given: Mapping[str, object], known: Mapping[str, Filled]
+) -> list[str]:
+    """The query for one metadata graph after the other, if it is to be asked about all.
+
+    Some stores answer wrongly where a graph is a variable: Virtuoso's paths then miss versions.
+    """
+    about = [p.name for p in query.parameters.values() if p.known_as == "metadata"]
+    about = [name for name in about if is_open(given.get(name))]
+    if not about:
+        return []
+    found = store.select(queries.load("_metadata_graphs").bind())
+    graphs = sorted(row[0].value for row in found if row[0] is not None)
+    return [query.bind_given({**given, **dict.fromkeys(about, graph)}, known) for graph in graphs]
 
 
 def _check_dependence(query: Query, given: Mapping[str, object], text: str) -> None:

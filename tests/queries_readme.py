@@ -45,8 +45,8 @@ variable, and stands for all there are. These have to be replaced by hand:
 {pasted}
 
 The neighbours and `most_moved` call functions that only embedded stores know; see below. On
-Virtuoso replace `$metadata` too, by the metadata graph, and do not give `metadata=*`: where the
-graph is a variable, its property paths miss versions and repeat others.
+Virtuoso replace `$metadata` too, by the metadata graph: where that is a variable, its property
+paths miss versions and repeat others.
 
 Files that begin with an underscore are kgsync's own.
 

@@ -13,13 +13,16 @@ from rdflib import Dataset
 from kgsync import KGSync, queries
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError
-from tests.query_worlds import EMBEDDED, embedded_store, living, sync_of
+from tests.query_worlds import EMBEDDED, KINDS, embedded_store, living, sync_of, target_of
 from tests.servers.server import Server
 from tests.worlds import EX, GRAPHS, Edge, fill, iri, quads, quick_settings, ring, versions
 
 
-def test_a_query_concerns_the_own_sync_unless_told_otherwise(tmp_path: Path) -> None:
-    store = embedded_store()
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_query_concerns_the_own_sync_unless_told_otherwise(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store = target_of(kind, request)
     one, two = sync_of(store, tmp_path / "one"), sync_of(store, tmp_path / "two")
     one.step()
     two.catch_up()

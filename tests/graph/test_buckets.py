@@ -63,9 +63,7 @@ def before(version: frozenset[Edge], literals: int = 0) -> Fetched:
 
 @given(edge_sets, edge_sets)
 @examples(100)
-def test_any_change_that_a_count_shows_is_found(
-    old: frozenset[Edge], new: frozenset[Edge]
-) -> None:
+def test_any_change_that_a_count_shows_is_found(old: frozenset[Edge], new: frozenset[Edge]) -> None:
     # Once in thousands, what came and what went share a bucket: that waits for `read_whole`.
     assume(len({digest(edge)[:3] for edge in old ^ new}) == len(old ^ new))
     known = before(old)

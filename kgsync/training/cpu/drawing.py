@@ -13,7 +13,16 @@ from kgsync.graph.snapshot import KeyLayout
 from kgsync.models.compiled import compiled
 from kgsync.training.samplers import DenseQueries, dense_queries, head_shares
 
-__all__ = ["HashSet", "draw_all", "draw_false", "draw_into", "hash_set", "is_in", "mix_number"]
+__all__ = [
+    "Corruptions",
+    "HashSet",
+    "corruptions_of",
+    "draw_all",
+    "draw_into",
+    "hash_set",
+    "is_in",
+    "mix_number",
+]
 
 _EMPTY = np.uint64(2**64 - 1)
 _ROUNDS = 16
@@ -29,6 +38,12 @@ class HashSet(NamedTuple):
     """Number of entity rows to draw from."""
     tail_limits: NDArray[np.uint64]
     """For each relation, below which random number a tail is replaced rather than a head."""
+
+
+class Corruptions(NamedTuple):
+    """What corrupted triples are drawn from; two parts, as a large tuple takes long to pass on."""
+
+    known: HashSet
     dense: DenseQueries
 
 
@@ -44,9 +59,15 @@ def hash_set(
     _insert(keys, packed)
     bits = np.uint64(layout.entity_bits), np.uint64(layout.relation_bits)
     tail_shares = 1 - head_shares(triples, relations, corruption)
-    tail_limits = (tail_shares * 2.0**64).astype(np.uint64)
-    dense = dense_queries(triples, entities, relations)
-    return HashSet(keys, *bits, entities, tail_limits, dense)
+    return HashSet(keys, *bits, entities, (tail_shares * 2.0**64).astype(np.uint64))
+
+
+def corruptions_of(
+    triples: TripleRows, entities: int, relations: int, corruption: Corruption = "uniform"
+) -> Corruptions:
+    """Draws beside these triples; see `hash_set`."""
+    known = hash_set(triples, entities, relations, corruption)
+    return Corruptions(known, dense_queries(triples, entities, relations))
 
 
 @compiled()
@@ -83,33 +104,46 @@ def is_in(known: Any, head: Any, relation: Any, tail: Any) -> Any:
 
 
 @compiled()
-def draw_false(known: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any:
-    """Head and tail of a corrupted triple (eq. corruptedTriples); -1, -1 if there is none.
+def _draw(known: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any:
+    """Head and tail of a corrupted triple (eq. corruptedTriples); -1, -1 if none was met.
 
     The key makes the draw: the same key, the same triple.
     """
     state = mix_number(key)
-    on_tail = (state >> np.uint64(1) | state << np.uint64(63)) < known.tail_limits[relation]
+    on_tail = _is_on_tail(known, relation, state)
     for _ in range(_ROUNDS):
         state = mix_number(state)
         chosen = _below(known.entities, state)
         h, t = (head, chosen) if on_tail else (chosen, tail)
         if not is_in(known, h, relation, t):
             return h, t
-    for _ in range(2):  # one side, and if all its entities answer, the other
-        at = _find_dense(known, on_tail, relation, head if on_tail else tail)
+    return np.int64(-1), np.int64(-1)
+
+
+@compiled()
+def _search(source: Any, head: Any, relation: Any, tail: Any, key: Any) -> Any:
+    """The same where many draws have failed; -1, -1 if there is none."""
+    known, dense = source.known, source.dense
+    on_tail, state = _is_on_tail(known, relation, mix_number(key)), mix_number(~key)
+    for _ in range(2):  # one side; if all entities answer there, the other
+        at = _find_dense(known, dense.keys, on_tail, relation, head if on_tail else tail)
         while at < 0:  # at least every second draw is a false triple
             state = mix_number(state)
             chosen = _below(known.entities, state)
             h, t = (head, chosen) if on_tail else (chosen, tail)
             if not is_in(known, h, relation, t):
                 return h, t
-        first, end = known.dense.bounds[at], known.dense.bounds[at + 1]
+        first, end = dense.bounds[at], dense.bounds[at + 1]
         if first < end:
-            chosen = np.int64(known.dense.free[first + _below(end - first, mix_number(state))])
+            chosen = np.int64(dense.free[first + _below(end - first, state)])
             return (head, chosen) if on_tail else (chosen, tail)
         on_tail = not on_tail
     return np.int64(-1), np.int64(-1)
+
+
+@compiled()
+def _is_on_tail(known: Any, relation: Any, state: Any) -> Any:
+    return (state >> np.uint64(1) | state << np.uint64(63)) < known.tail_limits[relation]
 
 
 @compiled()
@@ -119,33 +153,37 @@ def _below(count: Any, random: Any) -> Any:
 
 
 @compiled()
-def _find_dense(known: Any, on_tail: Any, relation: Any, given: Any) -> Any:
+def _find_dense(known: Any, keys: Any, on_tail: Any, relation: Any, given: Any) -> Any:
     """The place of a query among the dense ones; -1 if it is none."""
     side = len(known.tail_limits) if on_tail else 0
     key = (side + relation) * known.entities + given
-    low, high = 0, len(known.dense.keys)
+    low, high = 0, len(keys)
     while low < high:
         middle = (low + high) // 2
-        if known.dense.keys[middle] < key:
+        if keys[middle] < key:
             low = middle + 1
         else:
             high = middle
-    return low if low < len(known.dense.keys) and known.dense.keys[low] == key else -1
+    return low if low < len(keys) and keys[low] == key else -1
 
 
 @compiled(nogil=True)
-def draw_all(triples: Any, known: Any, seed: Any) -> Any:
+def draw_all(triples: Any, source: Any, seed: Any) -> Any:
     """One corrupted triple for each; head and tail are -1 where there is none."""
     false = triples.copy()
-    draw_into(false, triples, known, seed, 0)
+    draw_into(false, triples, source, seed, 0)
     return false
 
 
 @compiled()
-def draw_into(false: Any, triples: Any, known: Any, seed: Any, begin: Any) -> None:
+def draw_into(false: Any, triples: Any, source: Any, seed: Any, begin: Any) -> None:
     """Fill in the same; `begin` is the position of the first triple in the epoch."""
+    known = source.known
     for at in range(len(triples)):
         key = mix_number(seed ^ np.uint64(begin + at))
-        head, relation, tail = triples[at, 0], triples[at, 1], triples[at, 2]
-        h, t = draw_false(known, np.int64(head), np.int64(relation), np.int64(tail), key)
+        head, relation = np.int64(triples[at, 0]), np.int64(triples[at, 1])
+        tail = np.int64(triples[at, 2])
+        h, t = _draw(known, head, relation, tail, key)
+        if h < 0:
+            h, t = _search(source, head, relation, tail, key)
         false[at, 0], false[at, 1], false[at, 2] = h, relation, t

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kgsync.models.compiled import FAST, compiled
 from kgsync.models.transh import CONSTRAINT_TOLERANCE, CONSTRAINT_WEIGHT
-from kgsync.training.cpu.drawing import HashSet, draw_into
+from kgsync.training.cpu.drawing import Corruptions, draw_into
 from kgsync.training.cpu.layout import TRANSH, Choices, Tables, kernel
 from kgsync.training.cpu.memory import borrow
 from kgsync.training.cpu.pairs import Pair, add_pair_gradient, pair_of, score_pair
@@ -29,8 +29,8 @@ class Learner(NamedTuple):
     """Adagrad's sums."""
     moving: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     """For entities and relations, whether a row may move."""
-    known: HashSet
-    """Triples that are never drawn."""
+    source: Corruptions
+    """What false triples are drawn from."""
 
 
 class Pairs(NamedTuple):
@@ -77,7 +77,7 @@ def run_batches(
                 row = pairs.order[begin + at]
                 for column in range(3):
                     true[at, column] = pairs.true[row, column]
-            draw_into(false, true, learner.known, pairs.seed, begin)
+            draw_into(false, true, learner.source, pairs.seed, begin)
         count = 0
         for at in range(len(false)):
             count += false[at, 0] >= 0
@@ -103,6 +103,8 @@ def _gradients(
     Returns the loss and how many rows have moved.
     """
     choices, tables, sums, work = learner.choices, learner.tables, scratch.sums, scratch.work
+    # Passed on one by one: a tuple of many takes longer.
+    entities, relations = scratch.entities, scratch.relations
     loss, steps = 0.0, 0
     for at in range(len(trues)):
         if falses[at, 0] < 0:
@@ -121,8 +123,8 @@ def _gradients(
         loss += cost
         if choices.code == TRANSH:
             # The constraint holds for all relations of a batch.
-            place(scratch.relations, true.relation, 0)
-            place(scratch.relations, false.relation, 0)
+            place(relations, true.relation, 0)
+            place(relations, false.relation, 0)
         if cost == 0:
             continue
         if corrupted and at_once and _all_move(learner.moving, pair):
@@ -130,12 +132,12 @@ def _gradients(
             add_pair_gradient(choices, tables, pair, up, down, tables, pair, work)
             steps += 4
         elif corrupted:
-            places = _places_of_pair(pair, scratch)
+            places = _places_of_pair(pair, entities, relations)
             add_pair_gradient(choices, tables, pair, up, down, sums, places, work)
         else:
-            places_ = _places_of(true, scratch)
+            places_ = _places_of(true, entities, relations)
             add_gradient(choices, tables, true, up, sums, places_, work)
-            places_ = _places_of(false, scratch)
+            places_ = _places_of(false, entities, relations)
             add_gradient(choices, tables, false, down, sums, places_, work)
     return loss, steps
 
@@ -169,20 +171,20 @@ def _slopes(choices: Any, right: Any, wrong: Any, share: Any) -> Any:
 
 
 @kernel
-def _places_of_pair(pair: Any, scratch: Any) -> Any:
+def _places_of_pair(pair: Any, entities: Any, relations: Any) -> Any:
     return Pair(
-        place(scratch.entities, pair.kept, 2),
-        place(scratch.relations, pair.relation, 2),
-        place(scratch.entities, pair.true, 1),
-        place(scratch.entities, pair.false, 1),
+        place(entities, pair.kept, 2),
+        place(relations, pair.relation, 2),
+        place(entities, pair.true, 1),
+        place(entities, pair.false, 1),
         pair.on_tail,
     )
 
 
 @kernel
-def _places_of(triple: Any, scratch: Any) -> Any:
-    head, tail = place(scratch.entities, triple.head, 1), place(scratch.entities, triple.tail, 1)
-    return Triple(head, place(scratch.relations, triple.relation, 1), tail)
+def _places_of(triple: Any, entities: Any, relations: Any) -> Any:
+    head, tail = place(entities, triple.head, 1), place(entities, triple.tail, 1)
+    return Triple(head, place(relations, triple.relation, 1), tail)
 
 
 @kernel

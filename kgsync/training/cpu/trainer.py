@@ -13,7 +13,7 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.cpu.drawing import draw_all, hash_set
+from kgsync.training.cpu.drawing import corruptions_of, draw_all
 from kgsync.training.cpu.layout import choices_of, tables_of
 from kgsync.training.cpu.steps import Learner, Pairs, run_batches
 from kgsync.training.cpu.sums import scratch_for
@@ -61,8 +61,8 @@ class CpuTrainer:
         moving = np.zeros(sizes["entity"], bool), np.zeros(sizes["relation"], bool)
         moving[0][train[[0, 2]].reshape(-1)] = True
         moving[1][train[1]] = True
-        known = hash_set(train, sizes["entity"], sizes["relation"], corruption)
-        self._learner = Learner(choices, tables, squares, moving, known)
+        source = corruptions_of(train, sizes["entity"], sizes["relation"], corruption)
+        self._learner = Learner(choices, tables, squares, moving, source)
         self._train = np.ascontiguousarray(train.T, np.int32)
         count = len(self._train)
         self._order = np.arange(count, dtype=np.int32)
@@ -104,7 +104,7 @@ class CpuTrainer:
         if not len(self._train):
             return 0.0
         seed = np.uint64(self._random.integers(0, 2**63))
-        negative = draw_all(np.ascontiguousarray(added.T, np.int32), self._learner.known, seed)
+        negative = draw_all(np.ascontiguousarray(added.T, np.int32), self._learner.source, seed)
         true = np.concatenate([corrected.draw(deleted), added], axis=1).T
         false = np.concatenate([deleted.T.astype(np.int32), negative])
         return self.step(true, false, learning_rate)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kgsync.config import Corruption
 from kgsync.graph.hashing import mix
 from kgsync.graph.living import TripleRows
-from kgsync.training.cpu.drawing import draw_all, hash_set, is_in, mix_number
+from kgsync.training.cpu.drawing import corruptions_of, draw_all, hash_set, is_in, mix_number
 from kgsync.training.samplers import dense_queries
 
 triples = st.sets(
@@ -38,7 +38,7 @@ def test_a_drawn_triple_is_false_and_differs_in_one_entity(
     edges: set[tuple[int, int, int]], seed: int
 ) -> None:
     rows = as_rows(edges)
-    known = hash_set(rows, 9, 3)
+    known = corruptions_of(rows, 9, 3)
     drawn = draw_all(np.ascontiguousarray(rows.T, np.int32), known, np.uint64(seed))
     for true, false in zip(rows.T.tolist(), drawn.tolist(), strict=True):
         assert tuple(false) not in edges
@@ -49,13 +49,13 @@ def test_a_drawn_triple_is_false_and_differs_in_one_entity(
 def test_a_triple_without_a_false_one_gets_none() -> None:
     full = {(h, 0, t) for h in range(3) for t in range(3)}
     rows = np.ascontiguousarray(as_rows(full).T, np.int32)
-    drawn = draw_all(rows, hash_set(as_rows(full), 3, 1), np.uint64(0))
+    drawn = draw_all(rows, corruptions_of(as_rows(full), 3, 1), np.uint64(0))
     assert (drawn[:, [0, 2]] == -1).all()
 
 
 def test_the_only_false_triple_is_found() -> None:
     nearly = {(h, 0, t) for h in range(200) for t in range(200)} - {(3, 0, 5)}
-    known = hash_set(as_rows(nearly), 200, 1)
+    known = corruptions_of(as_rows(nearly), 200, 1)
     rows = np.array([[3, 0, 0], [0, 0, 5], [3, 0, 199]], np.int32)
     for seed in range(20):
         drawn = draw_all(rows, known, np.uint64(seed))
@@ -66,7 +66,7 @@ def test_the_few_free_places_of_a_dense_query_are_drawn_alike() -> None:
     entities, free = 2_000, [10, 11, 12, 1_500]
     train = as_rows({(0, 0, e) for e in range(entities) if e not in free} | {(1, 0, 0)})
     rows = np.tile(np.array([[0, 0, 20]], np.int32), (40_000, 1))
-    drawn = draw_all(rows, hash_set(train, entities, 1), np.uint64(1))
+    drawn = draw_all(rows, corruptions_of(train, entities, 1), np.uint64(1))
     tails = drawn[drawn[:, 0] == 0, 2]
     assert abs(len(tails) / len(rows) - 0.5) < 0.015
     counts = np.array([(tails == entity).sum() for entity in free])
@@ -101,7 +101,7 @@ def test_dense_queries_are_those_that_most_entities_answer(
 
 def test_both_sides_and_all_entities_are_drawn_alike() -> None:
     rows = np.tile(np.array([[0, 0, 1]], np.int32), (40_000, 1))
-    drawn = draw_all(rows, hash_set(as_rows({(0, 0, 1)}), 20, 1), np.uint64(1))
+    drawn = draw_all(rows, corruptions_of(as_rows({(0, 0, 1)}), 20, 1), np.uint64(1))
     heads = drawn[drawn[:, 0] != 0]
     assert abs(len(heads) / len(rows) - 0.5) < 0.015
     counts = np.bincount(heads[:, 0], minlength=20)
@@ -118,7 +118,7 @@ def test_numbers_are_mixed_as_the_arrays_are() -> None:
 @pytest.mark.parametrize(("corruption", "share"), [("uniform", 1 / 2), ("bernoulli", 4 / 5)])
 def test_heads_are_replaced_as_often_as_asked(corruption: Corruption, share: float) -> None:
     train = as_rows({(0, 0, t) for t in range(1, 5)} | {(h, 1, 0) for h in range(1, 5)})
-    known = hash_set(train, 30, 2, corruption)
+    known = corruptions_of(train, 30, 2, corruption)
     for relation, expected in ((0, share), (1, 1 - share)):
         true = [0, 0, 1] if relation == 0 else [1, 1, 0]
         rows = np.tile(np.array([true], np.int32), (40_000, 1))
@@ -128,6 +128,6 @@ def test_heads_are_replaced_as_often_as_asked(corruption: Corruption, share: flo
 
 def test_uniform_draws_choose_the_side_by_one_bit() -> None:
     rows = np.tile(np.array([[0, 0, 1]], np.int32), (1_000, 1))
-    drawn = draw_all(rows, hash_set(as_rows({(0, 0, 1)}), 20, 1), np.uint64(7))
+    drawn = draw_all(rows, corruptions_of(as_rows({(0, 0, 1)}), 20, 1), np.uint64(7))
     states = mix(mix(np.uint64(7) ^ np.arange(1_000, dtype=np.uint64)))
     assert ((drawn[:, 0] == 0) == (states % np.uint64(2) == 0)).all()

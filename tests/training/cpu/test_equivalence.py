@@ -13,7 +13,7 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.cpu.drawing import draw_all, hash_set
+from kgsync.training.cpu.drawing import corruptions_of, draw_all
 from kgsync.training.cpu.trainer import CpuTrainer
 from kgsync.training.epochs import Trainer
 from tests.models.cases import CASES, ModelCase
@@ -86,12 +86,12 @@ def test_epochs_of_many_batches_of_wide_vectors_give_the_same_vectors(case: Mode
     by_torch = Trainer(slow, train, 1, np.random.default_rng(0), Cost())
     by_kernel = CpuTrainer(fast, train, batches, np.random.default_rng(5), Cost())
     random, order = np.random.default_rng(5), np.arange(train.shape[1], dtype=np.int32)
-    known = hash_set(train, ENTITIES, RELATIONS)
+    source = corruptions_of(train, ENTITIES, RELATIONS)
     for _ in range(3):
         random.shuffle(order)
         seed = np.uint64(random.integers(0, 2**63))
         true = train[:, order]
-        false = draw_all(np.ascontiguousarray(true.T, np.int32), known, seed).T.astype(np.int64)
+        false = draw_all(np.ascontiguousarray(true.T, np.int32), source, seed).T.astype(np.int64)
         bounds = np.array_split(np.arange(len(order)), batches)
         expected = [by_torch._step(true[:, at], false[:, at], RATE) for at in bounds]
         assert by_kernel.general_epoch(RATE) == pytest.approx(np.mean(expected), rel=1e-3)
