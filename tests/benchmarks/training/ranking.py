@@ -47,7 +47,8 @@ def rank(work: str, contestant: str, model: str, threads: int, seconds: float) -
     fixed = min(timed(1), timed(1))
     count, spent = _FIRST, timed(_FIRST) - fixed
     while count < graph.test.shape[1] and spent < 0.5 * seconds:
-        wanted = 0.8 * count * seconds / max(spent, 1e-3)
+        # Next to the fixed time the first ones take too little to tell by.
+        wanted = min(16.0 * count, 0.8 * count * seconds / max(spent, 1e-3))
         count = min(graph.test.shape[1], max(2 * count, int(wanted)))
         spent = timed(count) - fixed
     return {"rate": (count - 1) / spent, "triples": count, "fixed": fixed}
