@@ -175,7 +175,8 @@ class LiteralCopies:
             last = replace(last, version=new.version)
             if last.began_with is None:
                 return last, None
-        if last is not None and self._settings.literals == "rolling":
+        alike = last is not None and _datatype_of(last.digest) == self._settings.datatype
+        if last is not None and alike and self._settings.literals == "rolling":
             base = last.began_with if last.digest == new.digest else last.digest
             old = Content.load(self._held(graph)) if self._held_digest(graph) == base else None
             if old is not None and last.digest == new.digest:
@@ -263,6 +264,10 @@ class LiteralCopies:
 
     def _save(self, copies: list[_Copy]) -> None:
         self._state.remember(_RECORD, [asdict(copy) for copy in copies])
+
+
+def _datatype_of(digest: str) -> str:
+    return digest.split(" ")[1]
 
 
 def _counts(changes: dict[str, Changes], rows: int, left_out: int) -> dict[str, float]:

@@ -50,18 +50,23 @@ def check_graphs(
             )
 
 
-def check_metadata(store: GraphReader, query: Query, metadata: str) -> None:
+def check_metadata(
+    store: GraphReader,
+    query: Query,
+    given: Mapping[str, object],
+    known: Mapping[str, Filled],
+) -> None:
     """See that there is any metadata, if a query is about it.
 
     Raises:
         ConfigError: There is none.
     """
-    about = any(p.known_as == "metadata" for p in query.parameters.values())
-    if about and not _holds(store, metadata):
-        raise ConfigError(
-            f"query {query.name}: {store.label} holds no metadata in <{metadata}>; see whether "
-            "publish.metadata is on, and run `kgsync step`, which publishes what is missing"
-        )
+    for metadata in _meant(query, given, known, {"metadata"}).values():
+        if not _holds(store, metadata):
+            raise ConfigError(
+                f"query {query.name}: {store.label} holds no metadata in <{metadata}>; see whether "
+                "publish.metadata is on, and run `kgsync step`, which publishes what is missing"
+            )
 
 
 def check_literals(

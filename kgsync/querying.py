@@ -152,7 +152,7 @@ def run_query(
         functions.check()
         table = Table(tables[0].columns, [row for part in tables for row in part.rows])
         if not table.rows:
-            check_metadata(store, query, publish.graph)
+            check_metadata(store, query, given, known)
             check_literals(store, query, given, known)
     return table
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -39,7 +38,7 @@ from typing import Any
 import safetensors
 
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
-from kgsync.publish.files import read_json, recorded, sha256_of, sync_to_disk
+from kgsync.publish.files import digest_of, read_json, recorded, sha256_of, sync_to_disk
 from kgsync.publish.manifest import Manifest
 
 __all__ = ["FORMAT", "State", "VersionFolder", "write_file"]
@@ -187,7 +186,7 @@ class State:
             raise StateError(f"there is no embedding version {number} in {self.path}")
         data = read_json(path / "manifest.json", _REMEDY)
         body: dict[str, Any] = data.get("manifest") or {}
-        if data.get("sha256") != _digest(body):
+        if data.get("sha256") != digest_of(body):
             raise StateCorruptedError(
                 f"{path / 'manifest.json'} does not match its checksum; restore the state from "
                 "a backup or run `kgsync rebuild`"
@@ -351,9 +350,5 @@ def write_file(path: Path, text: str) -> None:
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     body = vars(manifest)
-    text = json.dumps({"sha256": _digest(body), "manifest": body}, indent=1)
+    text = json.dumps({"sha256": digest_of(body), "manifest": body}, indent=1)
     write_file(folder / "manifest.json", text)
-
-
-def _digest(body: Any) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -69,7 +69,8 @@ GROUP BY ?p ORDER BY DESC(?n) LIMIT $k
 | `literal` | any text | a string |
 | `integer`, `decimal` | a number | the number |
 | `age` | a time span like `30m`, `12h` or `7d` | the moment that long ago, as xsd:dateTime |
-| `iris`, `literals` | `--param` once for each | the list |
+| `iris` | `--param` once for each | the list, for `VALUES ?x { $name }` |
+| `literals` | `--param` once for each | the list, for `?x IN ($name)` |
 
 A default that begins with `?` is filled in by the sync: `?metadata` is its metadata graph,
 `?current` the number of its current version (or of that named by `--at`), `?previous` that of the

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 import kgsync
 from kgsync import KGSync
 from kgsync.errors import ConfigError, StateCorruptedError, StateError, UnknownTermError
+from kgsync.publish.files import sealed
 from tests.sidecars import embeddings, make_sync, random_sidecar
 from tests.worlds import GRAPHS, iri
 
@@ -211,12 +212,25 @@ def test_descriptions_that_are_none_are_refused(folder: Path) -> None:
     path.write_text(json.dumps({**described, "format": 99}))
     with pytest.raises(StateError, match="has format 99"):
         kgsync.load(folder)
-    path.write_text(json.dumps({key: described[key] for key in ("format", "version")}))
+    path.write_text(json.dumps(sealed({key: described[key] for key in ("format", "version")})))
     with pytest.raises(StateCorruptedError, match="says nothing about"):
         kgsync.load(folder)
     path.write_text("[]")
     with pytest.raises(StateCorruptedError, match="not what kgsync wrote"):
         kgsync.load(folder)
+
+
+def test_a_description_that_was_changed_is_refused(folder: Path) -> None:
+    path = folder / "sidecar.json"
+    described = json.loads(path.read_text())
+    for changed in (
+        {**described, "version": described["version"] + 1},
+        {**described, "files": {name: {} for name in described["files"]}},
+        {key: value for key, value in described.items() if key != "sha256"},
+    ):
+        path.write_text(json.dumps(changed))
+        with pytest.raises(StateCorruptedError, match="its own checksum"):
+            kgsync.load(folder)
 
 
 def test_places_without_embeddings_say_so(synced: KGSync, tmp_path: Path) -> None:

@@ -320,6 +320,22 @@ def test_another_datatype_replaces_the_literals(tmp_path: Path) -> None:
     assert names == [["3", "list"], ["4", "json"]]
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 1e9])
+def test_a_rolling_copy_has_one_datatype_also_after_a_change(
+    tmp_path: Path, tolerance: float
+) -> None:
+    store = fill(ox.Store(), ["1", "2", "10"])
+    options = {"literals": "rolling", "tolerance": tolerance}
+    sync_of(store, tmp_path, **options).catch_up()
+    for version, datatype in (("11", "json"), ("12", "list")):
+        store.extend(quads(version, versions()["11"]))
+        sync = sync_of(store, tmp_path, datatype=datatype, **options)
+        assert sync.step().changed
+        rows = store.query(READ)
+        assert isinstance(rows, ox.QuerySolutions)
+        assert {row["vector"].datatype.value for row in rows} == {DATATYPES[datatype]}
+
+
 def test_without_literals_none_are_left(tmp_path: Path) -> None:
     store = fill(ox.Store())
     sync = sync_of(store, tmp_path)

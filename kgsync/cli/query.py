@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -82,7 +83,7 @@ def show_query(
     if form == "csv" and not output.json:
         typer.echo(_csv(table), nl=False)
         return
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.values()]
+    rows = [dict(zip(table.columns, map(_in_json, row), strict=True)) for row in table.values()]
     output.data(rows)
     if rows:
         for line in table_lines(table):
@@ -104,6 +105,11 @@ def read_parameters(texts: list[str]) -> dict[str, list[str]]:
             raise ConfigError(f"a parameter is written name=value, not {text!r}")
         found.setdefault(name.strip().lstrip("$?"), []).append(value)
     return found
+
+
+def _in_json(value: Any) -> Any:
+    """JSON has no infinities: they are texts there."""
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def _described(parameter: Parameter) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kgsync.errors import StateCorruptedError, StateError
-from kgsync.publish.files import FOLDER, read_json, recorded, sidecar_files
+from kgsync.publish.files import FOLDER, digest_of, read_json, recorded, sidecar_files
 from kgsync.publish.sidecar import DESCRIPTION, FORMAT, TENSORS
 
 __all__ = ["Description", "find_sidecar"]
@@ -41,6 +41,9 @@ class Description:
                 f"{path} has format {content.get('format')}, this kgsync reads {FORMAT}; use the "
                 "kgsync that wrote it"
             )
+        rest = {name: value for name, value in content.items() if name != "sha256"}
+        if content.get("sha256") != digest_of(rest):
+            raise StateCorruptedError(f"{path} does not match its own checksum; {_REMEDY}")
         return cls._of(content, path)
 
     @classmethod

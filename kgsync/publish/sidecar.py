@@ -22,7 +22,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from kgsync.errors import ConfigError
-from kgsync.publish.files import recorded
+from kgsync.publish.files import recorded, sealed
 
 __all__ = [
     "DESCRIPTION",
@@ -78,7 +78,7 @@ def write_sidecar(folder: Path, sidecar: Sidecar) -> None:
         "dimension": int(sidecar.tables["entity"].shape[1]),
         "files": {name: recorded(folder / name) for name in FILES if name != DESCRIPTION},
     }
-    text = json.dumps(description, indent=1, ensure_ascii=False)
+    text = json.dumps(sealed(description), indent=1, ensure_ascii=False)
     (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
 
 
