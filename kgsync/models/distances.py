@@ -23,9 +23,8 @@ __all__ = ["Projections", "distances_to_all", "products_with_all"]
 _BLOCK = 256  # rows at a time: as they are and projected, they stay in the second-level cache
 _ABSOLUTE, _SQUARED, _PRODUCT = range(3)
 _AS_IT_IS, _ONTO_HYPERPLANE, _BY_BOTH = range(3)
-_CONTRACT = frozenset(
-    {"contract"}
-)  # a · b + c may round once: everywhere alike, as no loop has a remainder
+_CONTRACT = frozenset({"contract"})
+"""a · b + c may round once: everywhere alike, as no loop has a remainder."""
 
 
 @dataclass(frozen=True)
