@@ -16,18 +16,25 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(
-    fastmath: frozenset[str] = frozenset(), *, nogil: bool = False
+    fastmath: frozenset[str] = frozenset(), *, nogil: bool = False, inline: bool = False
 ) -> Callable[[_Function], _Function]:
     """Compile a function when it is first called; divisions are those of numpy.
 
     Args:
         fastmath: Liberties that the compiler may take, as LLVM calls them.
         nogil: Whether other threads may run meanwhile.
+        inline: Whether it becomes part of every compiled function that calls it.
     """
 
     def decorate(function: _Function) -> _Function:
         def compile_(cache: bool) -> _Function:
-            made = njit(error_model="numpy", fastmath=set(fastmath), nogil=nogil, cache=cache)
+            made = njit(
+                error_model="numpy",
+                fastmath=set(fastmath),
+                nogil=nogil,
+                forceinline=inline,
+                cache=cache,
+            )
             return cast("_Function", made(function))
 
         try:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgsync.training.cpu.layout import DISTMULT, RESCAL, kernel
+from kgsync.training.cpu.layout import DISTMULT, RESCAL, inlined, kernel
 from kgsync.training.cpu.vectors import add, add_product, add_products, dot
 
 __all__ = ["add_bilinear", "make_query"]
 
 
-@kernel
+@inlined
 def make_query(choices: Any, kept: Any, r: Any, on_tail: Any, query: Any) -> None:
     """Fill in the query for tails, if `on_tail`, or for heads."""
     width = len(kept)
@@ -26,7 +26,7 @@ def make_query(choices: Any, kept: Any, r: Any, on_tail: Any, query: Any) -> Non
     _add_query(choices, kept, r, on_tail, query)
 
 
-@kernel
+@inlined
 def add_bilinear(
     choices: Any, kept: Any, r: Any, other: Any, on_tail: Any, to_kept: Any, to_r: Any
 ) -> None:

@@ -11,7 +11,16 @@ from kgsync.models.base import Model
 from kgsync.models.compiled import FAST, compiled
 from kgsync.models.losses import LogisticLoss
 
-__all__ = ["Choices", "Tables", "choices_of", "kernel", "tables_of"]
+__all__ = [
+    "Choices",
+    "Tables",
+    "Triple",
+    "choices_of",
+    "inlined",
+    "kernel",
+    "tables_of",
+    "triple_at",
+]
 
 TRANSE, TRANSH, TRANSD, DISTMULT, RESCAL, ANALOGY = range(6)
 """Codes of the models; those after TransD match meanings."""
@@ -34,6 +43,9 @@ Matrix = NDArray[np.float32]
 
 kernel = compiled(FAST)
 """Compiles a function that other compiled functions call."""
+inlined = compiled(FAST, inline=True)
+"""The same for what is done pair by pair, and becomes part of its callers: passing tables on takes
+as long as the work itself. Not for large functions, which would be compiled once a call."""
 
 
 class Tables(NamedTuple):
@@ -43,6 +55,14 @@ class Tables(NamedTuple):
     relation: Matrix
     entity2: Matrix
     relation2: Matrix
+
+
+class Triple(NamedTuple):
+    """Rows of a head, a relation and a tail."""
+
+    head: int
+    relation: int
+    tail: int
 
 
 class Choices(NamedTuple):
@@ -56,6 +76,15 @@ class Choices(NamedTuple):
     margin: float
     l2_penalty: float
     adagrad: bool
+
+
+@inlined
+def triple_at(triples: Any, at: Any) -> Any:
+    """One of many triples, one a row."""
+    head: Any = np.int64(triples[at, 0])
+    relation: Any = np.int64(triples[at, 1])
+    tail: Any = np.int64(triples[at, 2])
+    return Triple(head, relation, tail)
 
 
 def tables_of(model: Model, tables: dict[str, Any] | None = None) -> Tables:

@@ -8,9 +8,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from kgsync.training.cpu.layout import kernel
+from kgsync.training.cpu.layout import inlined
 
-__all__ = ["borrow", "fetch"]
+__all__ = ["borrow", "fetch", "prefetch"]
 
 _LINE = 16  # singles a cache line
 _MOST = 8  # lines of a row to ask for; the processor sees the rest coming
@@ -46,14 +46,14 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return array._getvalue()
 
 
-@kernel
+@inlined
 def fetch(table: Any, row: Any) -> None:
     """Ask for a row that is needed soon."""
     width = table.shape[1]
     for column in range(0, min(width, _MOST * _LINE), _LINE):
-        _prefetch(table, row * width + column)
+        prefetch(table, row * width + column)
     if width:
-        _prefetch(table, row * width + min(width, _MOST * _LINE) - 1)
+        prefetch(table, row * width + min(width, _MOST * _LINE) - 1)
 
 
 def _ask_for(_context: Any, table: Any, _at: Any) -> Any:
@@ -71,4 +71,4 @@ def _ask_for(_context: Any, table: Any, _at: Any) -> Any:
     return types.void(table, types.int64), ask
 
 
-_prefetch: Any = intrinsic(_ask_for)
+prefetch: Any = intrinsic(_ask_for)

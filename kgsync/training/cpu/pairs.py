@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kgsync.training.cpu.bilinear import add_bilinear, make_query
-from kgsync.training.cpu.layout import TRANSD, TRANSE, kernel
-from kgsync.training.cpu.scores import Triple, add_gradient, score
+from kgsync.training.cpu.layout import TRANSD, TRANSE, Triple, inlined, kernel
+from kgsync.training.cpu.scores import add_gradient, score
 from kgsync.training.cpu.translations import gap_transe, score_transe_pair
 from kgsync.training.cpu.vectors import add, dot, slope
 
@@ -38,7 +38,7 @@ def pair_of(true: Any, false: Any) -> Any:
     return Pair(true.tail, true.relation, true.head, false.head, False)
 
 
-@kernel
+@inlined
 def score_pair(choices: Any, tables: Any, pair: Any, work: Any) -> Any:
     """Scores of the true and of the false triple."""
     kept, r = tables.entity[pair.kept], tables.relation[pair.relation]
@@ -54,7 +54,7 @@ def score_pair(choices: Any, tables: Any, pair: Any, work: Any) -> Any:
     return score(choices, tables, true, work), score(choices, tables, false, work)
 
 
-@kernel
+@inlined
 def add_pair_gradient(
     choices: Any, tables: Any, pair: Any, up: Any, down: Any, sums: Any, at: Any, work: Any
 ) -> None:

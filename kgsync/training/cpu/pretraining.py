@@ -24,11 +24,12 @@ from kgsync.training.cpu.layout import (
     TRANSE,
     Matrix,
     Tables,
+    Triple,
     choices_of,
     kernel,
     tables_of,
 )
-from kgsync.training.cpu.scores import Triple, add_gradient, score
+from kgsync.training.cpu.scores import add_gradient, score
 from kgsync.training.cpu.vectors import add_product, softplus
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.optimizers import EPSILON

@@ -6,7 +6,7 @@ tables as the model: row `at.head` for the head, and so on.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,7 @@ from kgsync.training.cpu.translations import (
 )
 from kgsync.training.cpu.vectors import add, dot, length, slope
 
-__all__ = ["Triple", "add_gradient", "score"]
-
-
-class Triple(NamedTuple):
-    """Rows of a head, a relation and a tail."""
-
-    head: int
-    relation: int
-    tail: int
+__all__ = ["add_gradient", "score"]
 
 
 @kernel

@@ -10,10 +10,18 @@ from numpy.typing import NDArray
 from kgsync.models.compiled import FAST, compiled
 from kgsync.models.transh import CONSTRAINT_TOLERANCE, CONSTRAINT_WEIGHT
 from kgsync.training.cpu.drawing import Corruptions, draw_into
-from kgsync.training.cpu.layout import TRANSH, Choices, Tables, kernel
+from kgsync.training.cpu.layout import (
+    TRANSH,
+    Choices,
+    Tables,
+    Triple,
+    inlined,
+    kernel,
+    triple_at,
+)
 from kgsync.training.cpu.memory import borrow
 from kgsync.training.cpu.pairs import Pair, add_pair_gradient, pair_of, score_pair
-from kgsync.training.cpu.scores import Triple, add_gradient, score
+from kgsync.training.cpu.scores import add_gradient, score
 from kgsync.training.cpu.sums import fetch_ahead, forget, move_all, place
 from kgsync.training.cpu.vectors import softplus
 
@@ -85,7 +93,7 @@ def run_batches(
             continue
         share = np.float32(0.5 / count)
         loss, steps = _gradients(
-            learner, true, false, share, rate if at_once else 0 * rate, scratch
+            learner, true, false, share, np.float32(rate if at_once else 0), scratch
         )
         total += loss + _apply(learner, share, rate, scratch)
         moved += steps + forget(scratch.entities, learner.moving[0])
@@ -110,7 +118,7 @@ def _gradients(
         if falses[at, 0] < 0:
             continue
         fetch_ahead(tables, trues, falses, at)
-        true, false = _triple(trues, at), _triple(falses, at)
+        true, false = triple_at(trues, at), triple_at(falses, at)
         shares_one = true.head == false.head or true.tail == false.tail
         corrupted = true.relation == false.relation and shares_one
         pair = pair_of(true, false)
@@ -143,14 +151,6 @@ def _gradients(
 
 
 @kernel
-def _triple(triples: Any, at: Any) -> Any:
-    head: Any = np.int64(triples[at, 0])
-    relation: Any = np.int64(triples[at, 1])
-    tail: Any = np.int64(triples[at, 2])
-    return Triple(head, relation, tail)
-
-
-@kernel
 def _all_move(moving: Any, pair: Any) -> Any:
     entities, relations = moving
     others = entities[pair.true] and entities[pair.false]
@@ -170,7 +170,7 @@ def _slopes(choices: Any, right: Any, wrong: Any, share: Any) -> Any:
     return (hinge if hinge > 0 or hinge != hinge else 0.0), -one, one  # noqa: PLR0124
 
 
-@kernel
+@inlined
 def _places_of_pair(pair: Any, entities: Any, relations: Any) -> Any:
     return Pair(
         place(entities, pair.kept, 2),

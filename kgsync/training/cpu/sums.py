@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.training.cpu.layout import Matrix, Tables, kernel
+from kgsync.training.cpu.layout import Matrix, Tables, inlined, kernel
 from kgsync.training.cpu.memory import fetch
 from kgsync.training.optimizers import EPSILON
 
@@ -65,7 +65,7 @@ def _no_places(rows: int, most: int) -> Places:
     return Places(taken, uses, np.full(rows, -1, np.int32), np.zeros(1, np.int64))
 
 
-@kernel
+@inlined
 def place(places: Any, row: Any, uses: Any) -> Any:
     """The place of a row, which is used so many times more."""
     at = np.int64(places.places[row])
@@ -153,7 +153,7 @@ def _move_adagrad(vector: Any, squares: Any, gradient: Any, step: Any, weight: A
     return total
 
 
-@kernel
+@inlined
 def fetch_ahead(tables: Any, true: Any, false: Any, at: Any) -> None:
     """Ask for the rows of the pair some places on."""
     at += _AHEAD

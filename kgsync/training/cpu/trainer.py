@@ -13,7 +13,7 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.cpu.drawing import corruptions_of, draw_all
+from kgsync.training.cpu.drawing import corruptions_of, draw_all, shuffle
 from kgsync.training.cpu.layout import choices_of, tables_of
 from kgsync.training.cpu.steps import Learner, Pairs, run_batches
 from kgsync.training.cpu.sums import scratch_for
@@ -75,8 +75,8 @@ class CpuTrainer:
 
     def general_epoch(self, learning_rate: float) -> float:
         """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
-        self._random.shuffle(self._order)
-        seed = np.uint64(self._random.integers(0, 2**63))
+        shuffling, seed = self._random.integers(0, 2**63, 2, np.uint64)
+        shuffle(self._order, shuffling)
         pairs = Pairs(self._train, _NONE, self._order, self._bounds, seed)
         rate, threads = np.float32(learning_rate), len(self._scratch)
 

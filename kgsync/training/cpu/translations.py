@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kgsync.training.cpu.layout import L1, L2SQ, kernel
+from kgsync.training.cpu.layout import L1, L2SQ, inlined, kernel
 from kgsync.training.cpu.vectors import add, dot, slope
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 _TINY = 1e-12  # as in torch's normalize
 
 
-@kernel
+@inlined
 def gap_transe(a: Any, r: Any, turn: Any, b: Any, gap: Any) -> None:
     """Gap = a + turn · r - b."""
     for i in range(len(gap)):
@@ -38,7 +38,7 @@ def add_transe(by_gap: Any, to_h: Any, to_r: Any, to_t: Any) -> None:
     add(to_t, -1, by_gap)
 
 
-@kernel
+@inlined
 def score_transe_pair(norm: Any, kept: Any, r: Any, turn: Any, a: Any, b: Any) -> Any:
     """Scores with either of two others, in one loop."""
     right: Any = np.float32(0)

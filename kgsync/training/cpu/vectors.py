@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from kgsync.models.compiled import compiled
-from kgsync.training.cpu.layout import L1, L2, L2SQ, kernel
+from kgsync.training.cpu.layout import L1, L2, L2SQ, inlined, kernel
 
 __all__ = ["add", "add_product", "add_products", "dot", "length", "slope", "softplus"]
 
 
-@kernel
+@inlined
 def dot(a: Any, b: Any) -> Any:
     """The inner product."""
     total = np.float32(0)
@@ -25,7 +25,7 @@ def dot(a: Any, b: Any) -> Any:
     return total
 
 
-@kernel
+@inlined
 def add(to: Any, weight: Any, row: Any) -> None:
     """To += weight · row."""
     factor = np.float32(weight)
@@ -33,7 +33,7 @@ def add(to: Any, weight: Any, row: Any) -> None:
         to[i] += factor * row[i]
 
 
-@kernel
+@inlined
 def add_product(to: Any, weight: Any, a: Any, b: Any) -> None:
     """To += weight · a · b, number by number."""
     factor = np.float32(weight)
@@ -41,7 +41,7 @@ def add_product(to: Any, weight: Any, a: Any, b: Any) -> None:
         to[i] += factor * a[i] * b[i]
 
 
-@kernel
+@inlined
 def add_products(to: Any, a: Any, b: Any, sign: Any, c: Any, d: Any) -> None:
     """To += a · b + sign · c · d, number by number."""
     factor = np.float32(sign)

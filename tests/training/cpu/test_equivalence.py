@@ -13,7 +13,7 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.cpu.drawing import corruptions_of, draw_all
+from kgsync.training.cpu.drawing import corruptions_of, draw_all, shuffle
 from kgsync.training.cpu.trainer import CpuTrainer
 from kgsync.training.epochs import Trainer
 from tests.models.cases import CASES, ModelCase
@@ -88,8 +88,8 @@ def test_epochs_of_many_batches_of_wide_vectors_give_the_same_vectors(case: Mode
     random, order = np.random.default_rng(5), np.arange(train.shape[1], dtype=np.int32)
     source = corruptions_of(train, ENTITIES, RELATIONS)
     for _ in range(3):
-        random.shuffle(order)
-        seed = np.uint64(random.integers(0, 2**63))
+        shuffling, seed = random.integers(0, 2**63, 2, np.uint64)
+        shuffle(order, shuffling)
         true = train[:, order]
         false = draw_all(np.ascontiguousarray(true.T, np.int32), source, seed).T.astype(np.int64)
         bounds = np.array_split(np.arange(len(order)), batches)
