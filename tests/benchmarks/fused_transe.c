@@ -1,10 +1,10 @@
 /* TransE-L1 as one fused loop: what one core of this machine can do.
  *
  * Reads int32 triples (head, relation, tail) from a file. For every triple in a fresh random order
- * it draws a head or a tail that makes no known triple (open-addressing table of packed triples)
- * and asks for the rows; some pairs later it scores both, and if the margin of 1 is violated takes
- * the SGD step at once. The first epoch is for warming up. Prints pairs a second, median over the other epochs, and their mean share of
- * violated margins.
+ * it draws a head or a tail that makes no known triple (open-addressing table of packed triples),
+ * scores both, and if the margin of 1 is violated takes the SGD step at once. Places in the table
+ * and rows are asked for some pairs before they are needed. The first epoch is for warming up.
+ * Prints pairs a second, median over the other epochs, and their mean share of violated margins.
  *
  * fused_transe FILE TRIPLES ENTITIES RELATIONS EPOCHS RATE
  */
@@ -17,7 +17,8 @@
 
 #define D 100
 #define EMPTY UINT64_MAX
-#define AHEAD 4
+#define LOOK 16 /* pairs from a draw to its look-up */
+#define AHEAD 4 /* and from there to the step */
 
 static uint64_t state = 88172645463325252ULL;
 
@@ -90,6 +91,16 @@ static int step(float *restrict kept, float *restrict r, float *restrict a, floa
 }
 
 typedef struct {
+    long head, relation, tail, other;
+    int on_tail;
+} Draw;
+
+static inline uint64_t false_triple(const Draw *draw) {
+    return draw->on_tail ? pack(draw->head, draw->relation, draw->other)
+                         : pack(draw->other, draw->relation, draw->tail);
+}
+
+typedef struct {
     float *kept, *relation, *right, *wrong;
     float turn;
 } Pair;
@@ -133,23 +144,28 @@ int main(int count, char **given) {
             order[j] = order[i];
             order[i] = other;
         }
-        Pair ahead[AHEAD];
-        for (long i = 0; i < n + AHEAD; i++) {
-            Pair *pair = ahead + i % AHEAD;
+        Draw draws[LOOK];
+        Pair pairs[AHEAD];
+        for (long i = 0; i < n + LOOK + AHEAD; i++) {
+            Pair *pair = pairs + i % AHEAD;
             /* Rows must not overlap. */
-            if (i >= AHEAD && pair->right != pair->kept && pair->wrong != pair->kept)
+            if (i >= LOOK + AHEAD && pair->right != pair->kept && pair->wrong != pair->kept)
                 violated += step(pair->kept, pair->relation, pair->right, pair->wrong, pair->turn,
                                  rate) && epoch >= 0;
+            Draw *draw = draws + i % LOOK;
+            if (i >= LOOK && i < n + LOOK) {
+                while (known(false_triple(draw))) draw->other = below(entities);
+                long kept = draw->on_tail ? draw->head : draw->tail;
+                long right = draw->on_tail ? draw->tail : draw->head;
+                *pair = (Pair){entity + kept * D, relation + draw->relation * D,
+                               entity + right * D, entity + draw->other * D,
+                               draw->on_tail ? 1 : -1};
+                fetch(pair->kept), fetch(pair->right), fetch(pair->wrong);
+            }
             if (i >= n) continue;
             int32_t *triple = triples + 3 * (long)order[i];
-            long h = triple[0], r = triple[1], t = triple[2], other;
-            int on_tail = next() >> 63;
-            do other = below(entities);
-            while (known(on_tail ? pack(h, r, other) : pack(other, r, t)));
-            long kept = on_tail ? h : t, right = on_tail ? t : h;
-            *pair = (Pair){entity + kept * D, relation + r * D, entity + right * D,
-                           entity + other * D, on_tail ? 1 : -1};
-            fetch(pair->kept), fetch(pair->right), fetch(pair->wrong);
+            *draw = (Draw){triple[0], triple[1], triple[2], below(entities), next() >> 63};
+            __builtin_prefetch(table_ + (mix(false_triple(draw)) & mask));
         }
         if (epoch >= 0) times[epoch] = seconds() - start;
     }
