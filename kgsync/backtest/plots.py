@@ -1,4 +1,4 @@
-"""Figures of a backtest: training of the first version on the left, the history on the right."""
+"""Figures of a backtest: training of the first version, then the history, a panel a model."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ _FIGURES = {
     "seconds": ("seconds", False),
 }
 """Measure -> its name, and whether a logarithmic axis suits it."""
+_COLUMNS = 4
 
 
 def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
@@ -38,22 +39,36 @@ def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
     for measure, (name, logarithmic) in _FIGURES.items():
         if all(getattr(record, measure) is None for record in records):
             continue
-        figure = Figure(figsize=(10, 4), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.4), sharey=measure != "seconds")
-        _training(left, records, measure)
-        _history(right, records, measure)
-        for panel in (left, right):
+        figure = Figure(layout="constrained")
+        _draw(figure, records, measure)
+        for panel in figure.axes:
             panel.set_yscale("log" if logarithmic else "linear")
             panel.grid(visible=True, alpha=0.3)
             panel.spines[["top", "right"]].set_visible(False)
-        left.set(xlabel="epoch", ylabel=name, title="Training of the first version (validation)")
-        right.set(xlabel="version", title="History")
-        right.xaxis.get_major_locator().set_params(integer=True)
+        figure.axes[0].set_ylabel(name)
         handles = _legend(records, leaving=_shows_leaving(measure))
         figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
         paths.append(folder / f"{measure}.png")
         figure.savefig(paths[-1], dpi=150)
     return paths
+
+
+def _draw(figure: Any, records: Sequence[Record], measure: str) -> None:
+    """Training in the first panel, then one a model; all of one scale, but times of training."""
+    models = _models(records)
+    columns = min(1 + len(models), _COLUMNS)
+    rows = -(-(1 + len(models)) // columns)
+    figure.set_size_inches(max(10, 3.4 * columns), max(4, 3 * rows + 0.5))
+    training, *panels = (figure.add_subplot(rows, columns, 1 + n) for n in range(1 + len(models)))
+    _training(training, records, measure)
+    training.set(xlabel="epoch", title="First version, validation")
+    scale = panels[0] if measure == "seconds" else training
+    for number, (model, panel) in enumerate(zip(models, panels, strict=True)):
+        if panel is not scale:
+            panel.sharey(scale)
+        _history(panel, [r for r in records if r.model == model], measure, f"C{number}")
+        panel.set(xlabel="version", title=f"{model}: history")
+        panel.xaxis.get_major_locator().set_params(integer=True)
 
 
 def _training(panel: Any, records: Sequence[Record], measure: str) -> None:
@@ -65,17 +80,17 @@ def _training(panel: Any, records: Sequence[Record], measure: str) -> None:
                 panel.plot([m.epoch for m in moments], values, color=f"C{number}")
 
 
-def _history(panel: Any, records: Sequence[Record], measure: str) -> None:
-    for number, model in enumerate(_models(records)):
-        for method in METHODS:
-            found = [r for r in records if r.model == model and r.method in ("train", method)]
-            points = [(r.version, getattr(r, measure)) for r in found]
-            points = [(version, value) for version, value in points if value is not None]
-            if method == "leave" and not _shows_leaving(measure):
-                continue
-            if any(r.method == method for r in found) and points:
-                lines = zip(*points, strict=True)
-                panel.plot(*lines, _STYLES[method], color=f"C{number}", marker=".")
+def _history(panel: Any, records: Sequence[Record], measure: str, color: str) -> None:
+    """One model."""
+    for method in METHODS:
+        found = [r for r in records if r.method in ("train", method)]
+        points = [(r.version, getattr(r, measure)) for r in found]
+        points = [(version, value) for version, value in points if value is not None]
+        if method == "leave" and not _shows_leaving(measure):
+            continue
+        if any(r.method == method for r in found) and points:
+            lines = zip(*points, strict=True)
+            panel.plot(*lines, _STYLES[method], color=color, marker=".", markersize=4)
 
 
 def _shows_leaving(measure: str) -> bool:
