@@ -40,12 +40,11 @@ def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
         if all(getattr(record, measure) is None for record in records):
             continue
         figure = Figure(layout="constrained")
-        _draw(figure, records, measure)
+        _draw(figure, records, measure, name)
         for panel in figure.axes:
             panel.set_yscale("log" if logarithmic else "linear")
             panel.grid(visible=True, alpha=0.3)
             panel.spines[["top", "right"]].set_visible(False)
-        figure.axes[0].set_ylabel(name)
         handles = _legend(records, leaving=_shows_leaving(measure))
         figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
         paths.append(folder / f"{measure}.png")
@@ -53,8 +52,11 @@ def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
     return paths
 
 
-def _draw(figure: Any, records: Sequence[Record], measure: str) -> None:
-    """Training in the first panel, then one a model; all of one scale, but times of training."""
+def _draw(figure: Any, records: Sequence[Record], measure: str, name: str) -> None:
+    """Training in the first panel, then one a model.
+
+    They share the y axis; of times only the panels of the history do.
+    """
     models = _models(records)
     columns = min(1 + len(models), _COLUMNS)
     rows = -(-(1 + len(models)) // columns)
@@ -63,6 +65,8 @@ def _draw(figure: Any, records: Sequence[Record], measure: str) -> None:
     _training(training, records, measure)
     training.set(xlabel="epoch", title="First version, validation")
     scale = panels[0] if measure == "seconds" else training
+    for panel in (scale, *(training, *panels)[::columns]):
+        panel.set_ylabel(name)
     for number, (model, panel) in enumerate(zip(models, panels, strict=True)):
         if panel is not scale:
             panel.sharey(scale)
@@ -81,7 +85,7 @@ def _training(panel: Any, records: Sequence[Record], measure: str) -> None:
 
 
 def _history(panel: Any, records: Sequence[Record], measure: str, color: str) -> None:
-    """One model."""
+    """The lines of one model, whose records these are."""
     for method in METHODS:
         found = [r for r in records if r.method in ("train", method)]
         points = [(r.version, getattr(r, measure)) for r in found]

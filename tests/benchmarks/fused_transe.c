@@ -1,4 +1,4 @@
-/* TransE-L1 as one fused loop: what one core of this machine can do.
+/* TransE-L1 as one fused loop: a yardstick for what one core can do.
  *
  * Reads int32 triples (head, relation, tail) from a file. For every triple in a fresh random order
  * it draws a head or a tail that makes no known triple (open-addressing table of packed triples),
@@ -17,7 +17,7 @@
 
 #define D 100
 #define EMPTY UINT64_MAX
-#define LOOK 16 /* pairs from a draw to its look-up */
+#define LOOK 64 /* pairs from a draw to its look-up */
 #define AHEAD 4 /* and from there to the step */
 
 static uint64_t state = 88172645463325252ULL;
@@ -70,7 +70,7 @@ static float *vectors(long rows) {
 /* Returns whether the margin was violated. */
 static int step(float *restrict kept, float *restrict r, float *restrict a, float *restrict b,
                 float turn, float rate) {
-    float up[D], down[D], right = 0, wrong = 0;
+    float up[D], down[D], right = 0, wrong = 0; /* kept: faster than computing them again */
     for (int i = 0; i < D; i++) {
         float base = kept[i] + turn * r[i];
         up[i] = base - a[i];
@@ -164,7 +164,8 @@ int main(int count, char **given) {
             }
             if (i >= n) continue;
             int32_t *triple = triples + 3 * (long)order[i];
-            *draw = (Draw){triple[0], triple[1], triple[2], below(entities), next() >> 63};
+            int on_tail = next() >> 63;
+            *draw = (Draw){triple[0], triple[1], triple[2], below(entities), on_tail};
             __builtin_prefetch(table_ + (mix(false_triple(draw)) & mask));
         }
         if (epoch >= 0) times[epoch] = seconds() - start;

@@ -13,6 +13,7 @@ from kgsync.graph.snapshot import KeyLayout
 from kgsync.models.compiled import compiled
 from kgsync.training.cpu.layout import triple_at
 from kgsync.training.cpu.memory import prefetch
+from kgsync.training.cpu.randomness import below, mix_number
 from kgsync.training.samplers import DenseQueries, dense_queries, head_shares
 
 __all__ = [
@@ -23,13 +24,11 @@ __all__ = [
     "draw_into",
     "hash_set",
     "is_in",
-    "mix_number",
-    "shuffle",
 ]
 
 _EMPTY = np.uint64(2**64 - 1)
 _ROUNDS = 16
-_BLOCK = 64
+_BLOCK = 64  # draws whose places in the set are asked for together
 
 
 class HashSet(NamedTuple):
@@ -75,15 +74,6 @@ def corruptions_of(
 
 
 @compiled()
-def mix_number(x: Any) -> Any:
-    """The finaliser of SplitMix64, as `kgsync.graph.hashing.mix`."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@compiled()
 def _insert(keys: Any, packed: Any) -> None:
     mask = np.uint64(len(keys) - 1)
     for key in packed:
@@ -94,18 +84,10 @@ def _insert(keys: Any, packed: Any) -> None:
 
 
 @compiled()
-def _packed(known: Any, head: Any, relation: Any, tail: Any) -> Any:
-    """A packed triple, and where the search for it begins."""
-    key = (np.uint64(head) << known.relation_bits) | np.uint64(relation)
-    key = (key << known.entity_bits) | np.uint64(tail)
-    return key, mix_number(key) & np.uint64(len(known.keys) - 1)
-
-
-@compiled()
 def is_in(known: Any, head: Any, relation: Any, tail: Any) -> Any:
     """Whether a triple is in the set."""
-    key, slot = _packed(known, head, relation, tail)
-    mask = np.uint64(len(known.keys) - 1)
+    key, mask = _pack(known, head, relation, tail), np.uint64(len(known.keys) - 1)
+    slot = mix_number(key) & mask
     while known.keys[slot] != _EMPTY:
         if known.keys[slot] == key:
             return True
@@ -114,49 +96,60 @@ def is_in(known: Any, head: Any, relation: Any, tail: Any) -> Any:
 
 
 @compiled()
-def _propose(known: Any, triple: Any, key: Any) -> Any:
-    """The first head and tail that `_draw` looks up."""
-    state = mix_number(key)
-    chosen = _below(known.entities, mix_number(state))
-    on_tail = _is_on_tail(known, triple.relation, state)
-    return (triple.head, chosen) if on_tail else (chosen, triple.tail)
+def _ask_for(known: Any, head: Any, relation: Any, tail: Any) -> None:
+    """Have the place fetched where `is_in` begins to look."""
+    key, mask = _pack(known, head, relation, tail), np.uint64(len(known.keys) - 1)
+    prefetch(known.keys, np.int64(mix_number(key) & mask))
 
 
 @compiled()
-def _draw(source: Any, triple: Any, key: Any) -> Any:
-    """Head and tail of a corrupted triple (eq. corruptedTriples); -1, -1 if there is none.
+def _pack(known: Any, head: Any, relation: Any, tail: Any) -> Any:
+    key = (np.uint64(head) << known.relation_bits) | np.uint64(relation)
+    return (key << known.entity_bits) | np.uint64(tail)
 
-    The key makes the draw: the same key, the same triple.
-    """
-    known, (head, relation, tail) = source.known, triple
+
+@compiled()
+def _propose(known: Any, triple: Any, key: Any) -> Any:
+    """Head and tail of the triple with one of them replaced, which may be a known triple."""
     state = mix_number(key)
-    on_tail = _is_on_tail(known, relation, state)
+    on_tail = _is_on_tail(known, triple.relation, state)
+    return _replaced(triple, on_tail, below(known.entities, mix_number(state)))
+
+
+@compiled()
+def _draw_on(source: Any, triple: Any, key: Any) -> Any:
+    """Head and tail of a corrupted triple, after a proposal that is known; -1, -1 if none is."""
+    known, state = source.known, mix_number(key)
+    on_tail, state = _is_on_tail(known, triple.relation, state), mix_number(state)
     for _ in range(_ROUNDS):
         state = mix_number(state)
-        chosen = _below(known.entities, state)
-        h, t = (head, chosen) if on_tail else (chosen, tail)
-        if not is_in(known, h, relation, t):
+        h, t = _replaced(triple, on_tail, below(known.entities, state))
+        if not is_in(known, h, triple.relation, t):
             return h, t
     return _search(source, triple, on_tail, mix_number(~key))
+
+
+@compiled()
+def _replaced(triple: Any, on_tail: Any, chosen: Any) -> Any:
+    return (triple.head, chosen) if on_tail else (chosen, triple.tail)
 
 
 @compiled()
 def _search(source: Any, triple: Any, on_tail: Any, state: Any) -> Any:
     """The same where many draws have failed."""
     known, dense = source.known, source.dense
-    head, relation, tail = triple
     for _ in range(2):  # one side; if all entities answer there, the other
-        at = _find_dense(known, dense.keys, on_tail, relation, head if on_tail else tail)
+        given = triple.head if on_tail else triple.tail
+        at = _find_dense(known, dense.keys, on_tail, triple.relation, given)
         while at < 0:  # at least every second draw is a false triple
             state = mix_number(state)
-            chosen = _below(known.entities, state)
-            h, t = (head, chosen) if on_tail else (chosen, tail)
-            if not is_in(known, h, relation, t):
+            h, t = _replaced(triple, on_tail, below(known.entities, state))
+            if not is_in(known, h, triple.relation, t):
                 return h, t
         first, end = dense.bounds[at], dense.bounds[at + 1]
         if first < end:
-            chosen = np.int64(dense.free[first + _below(end - first, state)])
-            return (head, chosen) if on_tail else (chosen, tail)
+            chosen = np.int64(dense.free[first + below(end - first, state)])
+            return _replaced(triple, on_tail, chosen)
         on_tail = not on_tail
     return np.int64(-1), np.int64(-1)
 
@@ -164,12 +157,6 @@ def _search(source: Any, triple: Any, on_tail: Any, state: Any) -> Any:
 @compiled()
 def _is_on_tail(known: Any, relation: Any, state: Any) -> Any:
     return (state >> np.uint64(1) | state << np.uint64(63)) < known.tail_limits[relation]
-
-
-@compiled()
-def _below(count: Any, random: Any) -> Any:
-    """A number below the count, from the upper half of a random one."""
-    return np.int64(((random >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
 @compiled()
@@ -188,16 +175,8 @@ def _find_dense(known: Any, keys: Any, on_tail: Any, relation: Any, given: Any) 
 
 
 @compiled(nogil=True)
-def shuffle(order: Any, seed: Any) -> None:
-    """Put numbers into random order, in place; several times as fast as numpy does."""
-    for last in range(len(order) - 1, 0, -1):
-        at = _below(last + 1, mix_number(seed ^ np.uint64(last)))
-        order[at], order[last] = order[last], order[at]
-
-
-@compiled(nogil=True)
 def draw_all(triples: Any, source: Any, seed: Any) -> Any:
-    """One corrupted triple for each; head and tail are -1 where there is none."""
+    """A corrupted triple (eq. corruptedTriples) for each; head and tail are -1 where none is."""
     false = triples.copy()
     draw_into(false, triples, source, seed, 0)
     return false
@@ -205,7 +184,7 @@ def draw_all(triples: Any, source: Any, seed: Any) -> Any:
 
 @compiled()
 def draw_into(false: Any, triples: Any, source: Any, seed: Any, begin: Any) -> None:
-    """Fill in the same; `begin` is the position of the first triple in the epoch."""
+    """Fill in the same for a part of an epoch, whose first triple has the position `begin`."""
     known = source.known
     for first in range(0, len(triples), _BLOCK):
         # The set is larger than the caches: ask for the places of a block before looking there.
@@ -214,14 +193,15 @@ def draw_into(false: Any, triples: Any, source: Any, seed: Any, begin: Any) -> N
             triple = triple_at(triples, at)
             h, t = _propose(known, triple, _key(seed, begin + at))
             false[at, 0], false[at, 1], false[at, 2] = h, triple.relation, t
-            prefetch(known.keys, np.int64(_packed(known, h, triple.relation, t)[1]))
+            _ask_for(known, h, triple.relation, t)
         for at in block:
             proposed = triple_at(false, at)
             if is_in(known, proposed.head, proposed.relation, proposed.tail):
-                h, t = _draw(source, triple_at(triples, at), _key(seed, begin + at))
+                h, t = _draw_on(source, triple_at(triples, at), _key(seed, begin + at))
                 false[at, 0], false[at, 2] = h, t
 
 
 @compiled()
 def _key(seed: Any, position: Any) -> Any:
+    """What makes a draw: the same position of the same epoch, the same draw, in any batch."""
     return mix_number(seed ^ np.uint64(position))

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.models.compiled import compiled
-from kgsync.training.cpu.drawing import HashSet, is_in, mix_number
+from kgsync.training.cpu.drawing import HashSet, is_in
+from kgsync.training.cpu.randomness import mix_number
 from kgsync.training.evidence import DRAWS
 
 __all__ = ["Source", "draw", "search"]

@@ -1,4 +1,4 @@
-"""What numba does not offer: arrays without counts of references, and fetching rows ahead."""
+"""What numba does not offer: arrays without counts of references, and fetching memory ahead."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def fetch(table: Any, row: Any) -> None:
         prefetch(table, row * width + min(width, _MOST * _LINE) - 1)
 
 
-def _ask_for(_context: Any, table: Any, _at: Any) -> Any:
-    """Have the cache line of the number at a flat position fetched."""
+def _prefetch(_context: Any, table: Any, _at: Any) -> Any:
+    """Have the cache line of a number of a contiguous array fetched, by its flat position."""
 
     def ask(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, values[0])
@@ -71,4 +71,4 @@ def _ask_for(_context: Any, table: Any, _at: Any) -> Any:
     return types.void(table, types.int64), ask
 
 
-prefetch: Any = intrinsic(_ask_for)
+prefetch: Any = intrinsic(_prefetch)

@@ -16,7 +16,7 @@ from kgsync.evaluation.cost import Cost
 from kgsync.graph.hashing import Hashes
 from kgsync.models.base import Model
 from kgsync.models.compiled import FAST, compiled
-from kgsync.training.cpu.drawing import hash_set, mix_number
+from kgsync.training.cpu.drawing import hash_set
 from kgsync.training.cpu.keyed import Source, draw, search
 from kgsync.training.cpu.layout import (
     DISTMULT,
@@ -29,6 +29,7 @@ from kgsync.training.cpu.layout import (
     kernel,
     tables_of,
 )
+from kgsync.training.cpu.randomness import mix_number
 from kgsync.training.cpu.scores import add_gradient, score
 from kgsync.training.cpu.vectors import add_product, softplus
 from kgsync.training.evidence import Evidence, KeyedNegatives

@@ -13,8 +13,9 @@ from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.cpu.drawing import corruptions_of, draw_all, shuffle
+from kgsync.training.cpu.drawing import corruptions_of, draw_all
 from kgsync.training.cpu.layout import choices_of, tables_of
+from kgsync.training.cpu.randomness import shuffle
 from kgsync.training.cpu.steps import Learner, Pairs, run_batches
 from kgsync.training.cpu.sums import scratch_for
 from kgsync.training.progress import NOT_FINITE
@@ -44,10 +45,10 @@ class CpuTrainer:
         Args:
             model: The model, changed in place.
             train: Rows of the training triples.
-            batches: Batches a general epoch.
+            batches: Batches a general epoch; threads share them out where SGD sums losses.
             random: Source of randomness.
             cost: Counters to increase.
-            threads: Threads that take batches in turn, without locks.
+            threads: Threads that take batches, or parts of them, in turn, without locks.
             at_once: Take the step of every pair at once instead of once a batch; for SGD only.
             corruption: How false triples are drawn.
         """
@@ -66,7 +67,12 @@ class CpuTrainer:
         self._train = np.ascontiguousarray(train.T, np.int32)
         count = len(self._train)
         self._order = np.arange(count, dtype=np.int32)
-        parts = max(1, min(batches, count))
+        self._batches = max(1, min(batches, count))
+        # Threads with a whole batch each do not see each other's steps: two learned visibly less in
+        # the first epochs than one, and as much with half a batch each (TransH's constraint then
+        # counts once a part). Means over a batch cannot be shared out, nor Adagrad's steps.
+        shares = 1 if choices.adagrad else threads
+        parts = max(1, min(shares * batches, count))
         lengths = [count // parts + (i < count % parts) for i in range(parts)]
         self._bounds = np.cumsum([0, *lengths])
         threads = max(1, min(threads, parts))
@@ -75,8 +81,8 @@ class CpuTrainer:
 
     def general_epoch(self, learning_rate: float) -> float:
         """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
-        shuffling, seed = self._random.integers(0, 2**63, 2, np.uint64)
-        shuffle(self._order, shuffling)
+        order_key, seed = self._random.integers(2**63, size=2, dtype=np.uint64)
+        shuffle(self._order, order_key)
         pairs = Pairs(self._train, _NONE, self._order, self._bounds, seed)
         rate, threads = np.float32(learning_rate), len(self._scratch)
 
@@ -84,7 +90,7 @@ class CpuTrainer:
             scratch = self._scratch[number]
             return run_batches(self._learner, pairs, number, threads, rate, self._at_once, scratch)
 
-        return self._noted(on_threads(run, threads)) / (len(self._bounds) - 1)
+        return self._noted(on_threads(run, threads)) / self._batches
 
     def change_epoch(
         self,

@@ -1,4 +1,4 @@
-"""What the hardware allows: TransE-L1 as a fused loop in C, beside kgsync on the same data."""
+"""A yardstick: TransE-L1 as a fused loop in C, beside kgsync on the same data."""
 
 from __future__ import annotations
 
