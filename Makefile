@@ -25,8 +25,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Procedure tests.benchmarks.procedure
 	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
 	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
-	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput
-	$(BENCH)/bin/$(RECORD) 'A loop in C' tests.benchmarks.training fused
+	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking
 	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training race quality retraining
 	$(BENCH)/bin/$(RECORD) 'Large graphs' tests.benchmarks.training update growth --steps pair
