@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -35,6 +35,8 @@ __all__ = ["Schedule"]
 
 _COMMITTING = "commit", "publish"
 """Phases that a step ends with: from here on it is finished."""
+_LOOK_SECONDS = 0.5
+"""How often a waiting main thread looks for signals that the system gave to another thread."""
 _log = logging.getLogger(__name__)
 
 
@@ -94,7 +96,7 @@ class Schedule:
                 self._add(graph)
             self._scheduler.start()
             try:
-                self._inbox.get()
+                self._wait()
             except KeyboardInterrupt:
                 _log.info("interrupted")
             self._stopping.set()
@@ -110,6 +112,12 @@ class Schedule:
         May be called from any thread and from a signal handler.
         """
         self._inbox.put(None)
+
+    def _wait(self) -> None:
+        # Handlers run in the main thread, but a signal wakes only the thread that receives it.
+        while True:
+            with suppress(Empty):
+                return self._inbox.get(timeout=_LOOK_SECONDS)
 
     def _add(self, graph: _Graph) -> None:
         # An interval begins with a run, a cron line says itself when.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -132,6 +133,15 @@ def test_a_signal_in_training_leaves_the_committed_version(project: Path) -> Non
     assert not list((project / ".kgsync" / "kg").glob("draft*"))
     done = kgsync(project, "step")
     assert "version 2: updated" in done.stdout
+
+
+def test_a_signal_that_another_thread_receives_is_heard(project: Path) -> None:
+    with started(project) as process:
+        eventually(lambda: run_json(project)["commits"] == 1, process)
+        threads = {int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()}
+        other = min(threads - {process.pid})  # the oldest one will stay
+        assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGTERM) == 0
+        assert process.wait(15) == 0
 
 
 def test_a_second_signal_ends_it_at_once_and_a_dead_process_is_noticed(project: Path) -> None:
