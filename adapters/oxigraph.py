@@ -71,6 +71,10 @@ class OxigraphStore:
             ) from error
         except OSError as error:
             if "Permission denied" in str(error) or "Read-only file system" in str(error):
+                if not (path / "CURRENT").is_file():
+                    raise PermanentStoreError(
+                        f"cannot make an Oxigraph store at {path}: the folder cannot be written"
+                    ) from error
                 return cls._open_read_only(path)
             if "LOCK: " in str(error):
                 raise TransientStoreError(

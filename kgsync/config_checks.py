@@ -17,6 +17,7 @@ Rules = list[tuple[bool, str]]
 
 _DIVISORS = {"analogy": 4, "complex": 2}
 """Models whose vectors fall into parts of equal length."""
+_LARGEST_RATE = 1_000_000
 _CLOSED_FORMS = "transe", "transh"
 """Models for which the best place of a new element can be computed."""
 
@@ -117,8 +118,8 @@ def check(settings: Settings) -> None:
         ("update", "general_learning_rate"),
     ):
         rate = getattr(getattr(settings, section), key)
-        holds = rate is None or 0 < rate < math.inf
-        rules.append((holds, f"{section}: {key} must be a positive number"))
+        holds = rate is None or 0 < rate <= _LARGEST_RATE
+        rules.append((holds, f"{section}: {key} must lie between 0 and {_LARGEST_RATE:,}"))
     rules += _schedule_rules(settings.schedule)
     rules += _endpoint_rules(settings)
     for right, message in rules:

@@ -231,11 +231,12 @@ def _size(change: ChangeCounts | None) -> int:
 
 
 def describe_quality(quality: Quality) -> str:
-    """One line: MRR with its error, Hits@10, MR."""
-    error = f" ± {quality['mrr_error']:.3f}" if quality["mrr_error"] else ""
-    return (
-        f"MRR {quality['mrr']:.3f}{error}, Hits@10 {quality['hits@10']:.3f}, MR {quality['mr']:.1f}"
-    )
+    """One line: MRR, Hits@10, MR, the first two with their errors."""
+    parts = []
+    for title, name in (("MRR", "mrr"), ("Hits@10", "hits@10")):
+        error = quality.get(f"{name}_error")
+        parts.append(f"{title} {quality[name]:.3f}" + (f" ± {error:.3f}" if error else ""))
+    return ", ".join([*parts, f"MR {quality['mr']:.1f}"])
 
 
 def describe_validation(quality: Quality) -> str:

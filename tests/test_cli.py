@@ -141,6 +141,7 @@ def test_a_user_error_is_one_sentence_and_an_exit_code(
         ("[model]\nnorm = 'l3'", "one of l1, l2"),
         ("[split]\ntest = 1.5", "no training edges"),
         ("[filter]\ninclude = 'one'", "list of texts"),
+        ("[training]\nlearning_rate = 1e300", "learning_rate must lie between 0 and 1,000,000"),
         ("model = 3", "table of keys"),
         ("[run]\nthreads = true", "must be of type int"),
         ("not toml", "not valid TOML"),
@@ -176,6 +177,20 @@ def test_help_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_interrupt_in_the_middle_of_an_import_ends_it_quietly() -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "from kgsync.cli import main\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Path) -> None:

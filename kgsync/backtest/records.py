@@ -74,6 +74,8 @@ class Record:
     score_evaluations: int
     gradient_steps: int
     moments: tuple[Moment, ...] = field(default=(), compare=False)
+    edges: str | None = None
+    """Sum of the hashes of the edges, by which other ones are noticed."""
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Record:
@@ -88,7 +90,7 @@ class RecordFolder:
         """Open or make a folder.
 
         Raises:
-            ConfigError: The folder holds something else.
+            ConfigError: The folder holds something else, or cannot be written.
         """
         self.path = path
         marker, text = path / "backtest.json", json.dumps({"format": _FORMAT})
@@ -100,8 +102,11 @@ class RecordFolder:
                 raise ConfigError(
                     f"{path} holds something else; name a new folder for the backtest"
                 )
-            path.mkdir(parents=True, exist_ok=True)
-            _write(marker, text.encode())
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+                _write(marker, text.encode())
+            except OSError as error:
+                raise ConfigError(f"cannot write results into {path}: {error.strerror}") from None
         elif marker.read_text(encoding="utf-8") != text:
             raise ConfigError(f"{path} is of another version of kgsync; name another folder")
 
@@ -136,10 +141,10 @@ class RecordFolder:
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             _write(path, text.encode())
-        elif path.read_text(encoding="utf-8") != text:
+        elif (there := path.read_text(encoding="utf-8")) != text:
             raise ConfigError(
-                f"{path.parent} has results under other settings; name another folder, or remove "
-                "this one"
+                f"{path.parent} has results under other settings ({_difference(there, recipe)}); "
+                "name another folder, or remove this one"
             )
 
     def get(self, model: str, method: Method, version: int) -> Record | None:
@@ -177,7 +182,8 @@ class RecordFolder:
     def export(self) -> None:
         """Write all records as results.parquet, .csv and .json, the moments as training.csv."""
         records = self.records()
-        rows = [{k: v for k, v in asdict(record).items() if k != "moments"} for record in records]
+        inner = "moments", "edges"
+        rows = [{k: v for k, v in asdict(record).items() if k not in inner} for record in records]
         table = pa.Table.from_pylist(rows)
         _write_table(self.path / "results.parquet", pq.write_table, table)
         _write_table(self.path / "results.csv", pa.csv.write_csv, table)
@@ -200,6 +206,20 @@ def _read(path: Path) -> Record:
         return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:
         raise StateCorruptedError(f"cannot read {path}: {error}; remove it") from None
+
+
+def _difference(there: str, recipe: dict[str, Any]) -> str:
+    """The settings in which two recipes differ, by name."""
+    then, now = (_flat(part) for part in (json.loads(there), json.loads(json.dumps(recipe))))
+    names = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    return ", ".join(f"{name} was {then.get(name)!r}, is {now.get(name)!r}" for name in names)
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {name: value}
+    parts = [_flat(part, f"{name}.{key}" if name else key) for key, part in value.items()]
+    return {key: part for flat in parts for key, part in flat.items()}
 
 
 def _write_table(path: Path, write: Callable[[Any, Any], None], table: Any) -> None:

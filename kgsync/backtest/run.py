@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kgsync.backtest.records import METHODS, Method, Moment, Record, RecordFolder
 from kgsync.config import ModelSettings, Settings
 from kgsync.errors import ConfigError, UndefinedMetricError
@@ -16,6 +18,7 @@ from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import HITS, LinkPrediction
 from kgsync.evaluation.stability import MeanChange
 from kgsync.graph.living import Living
+from kgsync.graph.split import edge_hashes
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import GraphVersion
 from kgsync.listener import Listener, SilentListener
@@ -144,15 +147,25 @@ class _Contest:
         name = self._settings.model.name
         for method in self._methods if number else ("train",):
             done = self._folder.get(name, method, number)
-            if done is not None and done.graph_version != reading.version.name:
-                raise ConfigError(
-                    f"version {number} was <{done.graph_version}> when {self._folder.path} was "
-                    f"made and is <{reading.version.name}> now; name another folder"
-                )
-            if done is None:
+            if done is not None:
+                self._check(done, reading)
+            else:
                 self._listener.phase(f"{name}, version {number}: {method}")
                 self._step(number, method, reading, problem)
         self._before = living
+
+    def _check(self, done: Record, reading: Reading) -> None:
+        """See that a version is what it was when it was taken."""
+        then, now = done.graph_version, reading.version.name
+        if then != now:
+            raise ConfigError(
+                f"version {done.version} was <{then}> when {self._folder.path} was made and is "
+                f"<{now}> now; name another folder"
+            )
+        if done.edges not in (None, _edges(reading)):
+            raise ConfigError(
+                f"<{now}> had other edges when {self._folder.path} was made; name another folder"
+            )
 
     def _step(self, number: int, method: Method, reading: Reading, problem: Problem) -> None:
         old = self._old_model(number, method)
@@ -183,6 +196,7 @@ class _Contest:
             **_quality(model, problem),
             **self._stability(old, model, problem),
             moments=tuple(watch.moments),
+            edges=_edges(reading),
         )
         self._folder.put(record, model.tables)
 
@@ -259,6 +273,11 @@ class _Watch:
         )
         self._last = now
         self._off_clock += time.perf_counter() - arrived
+
+
+def _edges(reading: Reading) -> str:
+    hashes = edge_hashes(reading.edges, reading.fetched.terms)
+    return f"{hashes.sum(dtype=np.uint64):016x}"
 
 
 def _quality(model: Model, problem: Problem) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from kgsync.backtest.records import Method, Record
 
@@ -25,10 +25,10 @@ class Summary:
     mrr_over_leaving: float | None
     """MRR of updating ÷ MRR of leaving alone, at the last version."""
     nmc_entities: float | None
-    """Mean NMC of recalculating ÷ mean NMC of updating."""
+    """NMC of recalculating ÷ NMC of updating, median over the versions."""
     nmc_relations: float | None
     speed: float | None
-    """Time of recalculating ÷ time of updating."""
+    """Time of recalculating ÷ time of updating, all versions together."""
 
 
 def summarize(records: Sequence[Record]) -> list[Summary]:
@@ -42,29 +42,29 @@ def _summary(model: str, records: Sequence[Record]) -> Summary:
         found = ((r.version, getattr(r, name)) for r in records if r.method == method)
         return {version: value for version, value in found if value is not None}
 
-    def means(name: str) -> float | None:
+    def pairs(name: str) -> list[tuple[float, float]]:
+        """Of recalculating and of updating, where both have been."""
         again, updated = column("recalculate", name), column("update", name)
-        both = again.keys() & updated.keys()
-        return _ratio(_mean([again[v] for v in both]), _mean([updated[v] for v in both]))
+        return [(again[v], updated[v]) for v in sorted(again.keys() & updated.keys())]
 
-    updated, recalculated = column("update", "mrr"), column("recalculate", "mrr")
-    pairs = [(updated[v], recalculated[v]) for v in updated if recalculated.get(v)]
+    def median_ratio(name: str) -> float | None:
+        ratios = [again / now for again, now in pairs(name) if now]
+        return median(ratios) if ratios else None
+
+    updated, times = column("update", "mrr"), pairs("seconds")
+    quality = [now / again for again, now in pairs("mrr") if again]
     left = column("leave", "mrr")
     last = max(updated.keys() & left.keys(), default=None)
     return Summary(
         model,
         max((record.version for record in records), default=0),
-        fmean(a / b for a, b in pairs) if pairs else None,
+        fmean(quality) if quality else None,
         _ratio(updated[last], left[last]) if last is not None else None,
-        means("nmc_entities"),
-        means("nmc_relations"),
-        means("seconds"),
+        median_ratio("nmc_entities"),
+        median_ratio("nmc_relations"),
+        _ratio(sum(again for again, _ in times), sum(now for _, now in times)),
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None
-
-
-def _ratio(a: float | None, b: float | None) -> float | None:
-    return a / b if a is not None and b else None
+def _ratio(a: float, b: float) -> float | None:
+    return a / b if b else None

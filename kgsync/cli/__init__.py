@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from io import TextIOWrapper
+from types import FrameType
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run a command; errors of the user's making end in one sentence and an exit code."""
+    signal.signal(signal.SIGINT, _interrupt)
     from kgsync.cli.app import app
     from kgsync.cli.output import output
     from kgsync.errors import KgsyncError
@@ -27,3 +31,15 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    """Ctrl-C: unwind, but out of an import, which would leave half of a module behind, just leave.
+
+    Half made, torch and numpy end in errors of their own, or forget the interrupt.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os._exit(130)
+        frame = frame.f_back
+    raise KeyboardInterrupt

@@ -58,7 +58,7 @@ def run_backtest(
     output.heading("Updating, compared")
     output.table(_SUMMARY_COLUMNS, [_summary_row(summary) for summary in summaries])
     output.text("\nMRR: updated ÷ recalculated, mean; over leaving: at the last version.")
-    output.text("NMC and time: recalculated ÷ updated; higher is better for updating.")
+    output.text("NMC and time: recalculated ÷ updated, median and total; higher is better.")
     files = sorted(str(path) for path in out.glob("results.*"))
     if plots:
         from kgsync.backtest.plots import draw_figures

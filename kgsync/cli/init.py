@@ -55,7 +55,7 @@ store = {store}
 
 [model]
 name = {model}
-dimension = {dimension}
+dimension = {dimension}                # 0: as in the paper, 50 for rescal, 100 for the others
 # relation_dimension = 0       # of transd's relations; 0: as for entities
 # norm = "l1"                  # distance of the translational models: "l1", "l2" or "l2sq"
 # margin = 1.0

@@ -8,11 +8,11 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.graph.hashing import mix, unit_interval
+from kgsync.graph.hashing import Hashes, mix, unit_interval
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
 
-__all__ = ["Part", "Split", "Splitter"]
+__all__ = ["Part", "Split", "Splitter", "edge_hashes"]
 
 
 class Part(IntEnum):
@@ -40,9 +40,7 @@ class Splitter:
         """The part of each edge."""
         if self.validation == 0 and self.test == 0:
             return np.zeros(len(snapshot), np.uint8)
-        state = mix(terms.entities.hashes[snapshot.heads])
-        state = mix(state ^ terms.relations.hashes[snapshot.relations])
-        position = unit_interval(mix(state ^ terms.entities.hashes[snapshot.tails]))
+        position = unit_interval(edge_hashes(snapshot, terms))
         parts = np.full(len(snapshot), Part.TRAIN, np.uint8)
         parts[position < self.validation + self.test] = Part.TEST
         parts[position < self.validation] = Part.VALIDATION
@@ -52,6 +50,13 @@ class Splitter:
         """The edges of a version by part."""
         parts = self.parts(snapshot, terms)
         return Split(*(snapshot.where(parts == part) for part in Part))
+
+
+def edge_hashes(snapshot: Snapshot, terms: TermIndex) -> Hashes:
+    """A number for each edge, made of the keyed hashes of its three IRIs."""
+    state = mix(terms.entities.hashes[snapshot.heads])
+    state = mix(state ^ terms.relations.hashes[snapshot.relations])
+    return mix(state ^ terms.entities.hashes[snapshot.tails])
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Layout:
             if not text:
                 return f"the {column} is empty"
             if column == self.times and not self._is_moment(text):
-                kind = "an ISO date" if self.dates else "a whole number"
+                kind = "an ISO date" if self.dates else "a whole number, of 18 digits at most"
                 return f"the {column} must be {kind}, not {text!r}"
         return None
 

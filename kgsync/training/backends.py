@@ -27,6 +27,9 @@ __all__ = [
     "warm_up",
 ]
 
+_FEWEST_TRIPLES = 2_000
+"""A thread and epoch: to start a thread takes as long as some hundreds."""
+
 
 class EpochTrainer(Protocol):
     """Runs epochs on one model, in place."""
@@ -82,6 +85,7 @@ def trainer_for(
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
+        threads = max(1, min(threads, problem.train.shape[1] // _FEWEST_TRIPLES))
         at_once = training.steps == "pair"
         return CpuTrainer(
             model,

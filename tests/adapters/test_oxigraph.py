@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -98,3 +99,9 @@ def test_an_error_that_is_kept_does_not_keep_the_store_locked(tmp_path: Path) ->
         assert kept.value.__traceback__ is not None
     store.close()
     OxigraphStore.open(tmp_path / "kg").close()
+
+
+def test_a_store_cannot_be_made_on_a_disk_that_cannot_be_written(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(PermanentStoreError, match=r"cannot make .*: the folder cannot be written"):
+        open_store(small_disk / "new", create=True)

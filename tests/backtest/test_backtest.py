@@ -175,7 +175,7 @@ def test_more_versions_models_and_methods_can_be_added_later(tmp_path: Path) -> 
 
 
 def test_a_folder_of_other_settings_is_refused(result: RecordFolder) -> None:
-    with pytest.raises(ConfigError, match="under other settings"):
+    with pytest.raises(ConfigError, match=r"under other settings \(.*run\.seed was 0, is 1\)"):
         backtest(fill(ox.Store()), settings(seed=1), result.path)
 
 
@@ -183,6 +183,24 @@ def test_a_folder_of_another_history_is_refused(tmp_path: Path) -> None:
     backtest(fill(ox.Store(), ["1", "2"]), settings(), tmp_path / "out")
     with pytest.raises(ConfigError, match=r"version 1 was <.*2> when .* and is <.*10> now"):
         backtest(fill(ox.Store(), ["1", "10"]), settings(), tmp_path / "out")
+
+
+@pytest.mark.parametrize("taken", ["1", "2"])
+def test_a_history_with_other_edges_is_refused(tmp_path: Path, taken: str) -> None:
+    store, out = fill(ox.Store(), ["1", "2", "10"]), tmp_path / "out"
+    backtest(store, settings(), out, last=1)
+    graph = ox.NamedNode(GRAPHS.format(version=taken))
+    edge = next(quad for quad in store.quads_for_pattern(None, None, None, graph))
+    store.remove(edge)
+    store.add(ox.Quad(edge.object, edge.predicate, edge.subject, graph))
+    with pytest.raises(ConfigError, match=f"<{graph.value}> had other edges when"):
+        backtest(store, settings(), out, last=2)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot write results into .*: Not a directory"):
+        backtest(fill(ox.Store()), settings(), tmp_path / "file" / "out")
 
 
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:

@@ -41,23 +41,23 @@ def record(
     )
 
 
-def test_ratios_are_means_over_the_later_versions() -> None:
+def test_ratios_are_over_the_later_versions() -> None:
     (summary,) = summarize(
         [
             record("train", 0, 0.5, None, 100.0),
             record("update", 1, 0.4, 0.1, 2.0),
             record("update", 2, 0.3, 0.3, 4.0),
             record("recalculate", 1, 0.5, 1.0, 20.0),
-            record("recalculate", 2, 0.2, 3.0, 10.0),
+            record("recalculate", 2, 0.2, 6.0, 10.0),
             record("leave", 1, 0.3, 0.0, 0.0),
             record("leave", 2, 0.15, 0.0, 0.0),
         ]
     )
     assert summary.versions == 2
     assert summary.mrr == pytest.approx((0.4 / 0.5 + 0.3 / 0.2) / 2)
-    assert summary.nmc_entities == pytest.approx(10.0)
-    assert summary.nmc_relations == pytest.approx(10.0)
-    assert summary.speed == pytest.approx(5.0)
+    assert summary.nmc_entities == pytest.approx((1.0 / 0.1 + 6.0 / 0.3) / 2)
+    assert summary.nmc_relations == pytest.approx((1.0 / 0.1 + 6.0 / 0.3) / 2)
+    assert summary.speed == pytest.approx(30.0 / 6.0)
     assert summary.mrr_over_leaving == pytest.approx(2.0)
 
 

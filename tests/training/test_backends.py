@@ -84,6 +84,12 @@ def test_the_backend_trains_epochs_and_start_vectors_alike() -> None:
         assert isinstance(pretrainer_for(model, problem, negatives, Cost()), classes[1])
 
 
+def test_little_work_is_left_to_one_thread() -> None:
+    one, many = (_through(CASES[0], RunSettings(threads=threads))[0] for threads in (1, 64))
+    for name, table in one.tables.items():
+        assert torch.equal(many.tables[name], table)
+
+
 @pytest.mark.parametrize("device", ["cuda", "cuda:99", "mps", "meta", "a toaster"])
 def test_a_device_that_is_not_there_is_a_clear_error_before_any_work(device: str) -> None:
     if (device == "cuda" and torch.cuda.is_available()) or (
