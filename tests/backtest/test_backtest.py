@@ -21,7 +21,7 @@ from kgsync.backtest.run import backtest
 from kgsync.config import Settings, SourceSettings
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 from kgsync.models import MODELS
-from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
+from tests.worlds import GRAPHS, disk_store, fill, iri, quads, quick_settings
 
 
 def settings(model: str = "transe", seed: int = 0) -> Settings:
@@ -190,16 +190,15 @@ def test_a_history_with_other_edges_is_refused(tmp_path: Path, taken: str) -> No
     store, out = fill(ox.Store(), ["1", "2", "10"]), tmp_path / "out"
     backtest(store, settings(), out, last=1)
     graph = ox.NamedNode(GRAPHS.format(version=taken))
-    edge = next(quad for quad in store.quads_for_pattern(None, None, None, graph))
-    store.remove(edge)
-    store.add(ox.Quad(edge.object, edge.predicate, edge.subject, graph))
+    store.remove(next(store.quads_for_pattern(None, None, None, graph)))
+    store.extend(quads(taken, [("e1", "next", "e5")]))
     with pytest.raises(ConfigError, match=f"<{graph.value}> had other edges when"):
         backtest(store, settings(), out, last=2)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="cannot write results into .*: Not a directory"):
+    with pytest.raises(ConfigError, match=r"cannot write results into .*: Not a directory"):
         backtest(fill(ox.Store()), settings(), tmp_path / "file" / "out")
 
 

@@ -69,16 +69,10 @@ def test_empty_lines_and_carriage_returns_do_no_harm(tmp_path: Path) -> None:
     [
         (("1 2 3", "", "1 2"), "line 3: 3 fields are expected, there are 2"),
         (("1 2 3", "1 2 3 4"), "line 2: 3 fields are expected, there are 4"),
-        (
-            ("1 2 3", "1 2 soon"),
-            "line 2: the time must be a whole number, of 18 digits at most, not 'soon'",
-        ),
-        (
-            ("1 2 3", "1 2 3.5"),
-            "line 2: the time must be a whole number, of 18 digits at most, not '3.5'",
-        ),
+        (("1 2 3", "1 2 soon"), "line 2: the time must be a whole number, of 18 digits at most"),
+        (("1 2 3", "1 2 3.5"), "line 2: the time must be a whole number, of 18 digits at most"),
         (("1 2 3", "1 2 NA"), "line 2: the time must be a whole number, of 18 digits at most"),
-        (("1 2 3", f"1 2 {10**18}"), "line 2: the time must be a whole number, of 18 digits at"),
+        (("1 2 3", f"1 2 {10**19}"), "line 2: the time must be a whole number, of 18 digits at"),
         (("1 2 3", "1 2 "), "line 2: the time is empty"),
         (("1\t2\t3", "1\t\t4"), "line 2: the tail is empty"),
         (("a\tr\tb\t2020-01-01", "a\tr\tb\t2020-13-01"), "line 2: the time must be an ISO date"),
