@@ -25,10 +25,13 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Procedure tests.benchmarks.procedure
 	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
 	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
-	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused
-	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking
-	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training race quality retraining
+	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused --seconds 2
+	$(BENCH)/bin/$(RECORD) Threads tests.benchmarks.training threads --repeat 5 --epochs 50
+	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
+	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training quality --quality-epochs 10
+	$(BENCH)/bin/$(RECORD) 'Equal quality' tests.benchmarks.training race retraining --scratch-epochs 500
 	$(BENCH)/bin/$(RECORD) 'Large graphs' tests.benchmarks.training update growth --steps pair
+	$(BIN)/$(RECORD) 'Scheduled sync' tests.benchmarks.soak
 
 clean:
 	rm -rf $(VENV) $(BENCH) $(DEMO) build dist *.egg-info

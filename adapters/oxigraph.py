@@ -61,7 +61,7 @@ class OxigraphStore:
         path = Path(target)
         finish_interrupted(path)
         # pyoxigraph would make a new, empty store of a mistyped path.
-        if not create and not (path / "CURRENT").is_file():
+        if not create and not _is_store(path):
             raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
         try:
             return cls(ox.Store(str(path)), str(path), owned=True)
@@ -71,7 +71,7 @@ class OxigraphStore:
             ) from error
         except OSError as error:
             if "Permission denied" in str(error) or "Read-only file system" in str(error):
-                if not (path / "CURRENT").is_file():
+                if not _is_store(path):
                     raise PermanentStoreError(
                         f"cannot make an Oxigraph store at {path}: the folder cannot be written"
                     ) from error
@@ -233,6 +233,13 @@ def custom_functions(
         return call
 
     return {ox.NamedNode(iri): over_theirs(function) for iri, function in functions.items()}
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        return (path / "CURRENT").is_file()
+    except OSError:  # not even that may be asked
+        return False
 
 
 def _writable(store: ox.Store) -> bool:

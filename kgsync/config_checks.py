@@ -18,6 +18,7 @@ Rules = list[tuple[bool, str]]
 _DIVISORS = {"analogy": 4, "complex": 2}
 """Models whose vectors fall into parts of equal length."""
 _LARGEST_RATE = 1_000_000
+"""Far above any that learns, far below what single precision holds."""
 _CLOSED_FORMS = "transe", "transh"
 """Models for which the best place of a new element can be computed."""
 
@@ -119,7 +120,7 @@ def check(settings: Settings) -> None:
     ):
         rate = getattr(getattr(settings, section), key)
         holds = rate is None or 0 < rate <= _LARGEST_RATE
-        rules.append((holds, f"{section}: {key} must lie between 0 and {_LARGEST_RATE:,}"))
+        rules.append((holds, f"{section}: {key} must be above 0 and at most {_LARGEST_RATE:,}"))
     rules += _schedule_rules(settings.schedule)
     rules += _endpoint_rules(settings)
     for right, message in rules:

@@ -261,7 +261,7 @@ class RunSettings:
 
     seed: int = 0
     threads: int = 1
-    """CPU threads; 0 takes all. With 1 the same input and seed give the same vectors."""
+    """CPU threads at most; 0 takes all. With 1 the same input and seed give the same vectors."""
     backend: Literal["auto", "cpu", "torch"] = "auto"
     """What computes: compiled kernels on the CPU (auto takes them there), or torch."""
     device: str = "cpu"

@@ -7,8 +7,10 @@ it. An error that may pass is tried again after a while, any other ends the sche
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -101,10 +103,7 @@ class Schedule:
                 _log.info("interrupted")
             self._stopping.set()
             self._scheduler.shutdown(wait=False)
-            done = self._busy.acquire(timeout=-1 if patience is None else patience)
-            if done:
-                self._busy.release()
-            return done
+            return self._idle(patience)
 
     def stop(self) -> None:
         """End `run`; a step that is not being committed is abandoned at its next safe point.
@@ -113,11 +112,23 @@ class Schedule:
         """
         self._inbox.put(None)
 
+    # Handlers run in the main thread, but a signal wakes only the thread that receives it: a main
+    # thread that waits without an end may never hear of it.
+
     def _wait(self) -> None:
-        # Handlers run in the main thread, but a signal wakes only the thread that receives it.
+        """Until told to stop."""
         while True:
             with suppress(Empty):
                 return self._inbox.get(timeout=_LOOK_SECONDS)
+
+    def _idle(self, patience: float | None) -> bool:
+        """Wait for the running step; returns whether it has ended."""
+        until = math.inf if patience is None else time.monotonic() + patience
+        while not self._busy.acquire(timeout=_LOOK_SECONDS):
+            if time.monotonic() >= until:
+                return False
+        self._busy.release()
+        return True
 
     def _add(self, graph: _Graph) -> None:
         # An interval begins with a run, a cron line says itself when.
@@ -158,9 +169,9 @@ class Schedule:
                 return
             self._move(graph, next_run)
 
-    def _move(self, graph: _Graph, time: datetime | None) -> None:
+    def _move(self, graph: _Graph, when: datetime | None) -> None:
         with suppress(JobLookupError):  # shut down meanwhile
-            self._scheduler.modify_job(graph.job, next_run_time=time)
+            self._scheduler.modify_job(graph.job, next_run_time=when)
 
     def _give_up(self, graph: _Graph, error: Exception) -> None:
         # Another thread will see the error: it must not get hold of what this one had open.

@@ -141,7 +141,7 @@ def test_a_user_error_is_one_sentence_and_an_exit_code(
         ("[model]\nnorm = 'l3'", "one of l1, l2"),
         ("[split]\ntest = 1.5", "no training edges"),
         ("[filter]\ninclude = 'one'", "list of texts"),
-        ("[training]\nlearning_rate = 1e300", "learning_rate must lie between 0 and 1,000,000"),
+        ("[training]\nlearning_rate = 1e300", "learning_rate must be above 0 and at most"),
         ("model = 3", "table of keys"),
         ("[run]\nthreads = true", "must be of type int"),
         ("not toml", "not valid TOML"),
@@ -179,18 +179,42 @@ def test_help_needs_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_an_interrupt_in_the_middle_of_an_import_ends_it_quietly() -> None:
-    code = (
-        "import os, signal, sys\n"
-        "class Interrupting:\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
-        "from kgsync.cli import main\n"
-        "sys.meta_path.insert(0, Interrupting())\n"
-        "main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "")
+INTERRUPTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[2]:
+            os.kill(os.getpid(), signal.SIGINT)
+from kgsync.cli import main
+sys.meta_path.insert(0, Interrupting())
+def command():
+    try:
+        print("begun", end="")
+        import json.tool
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        print(", unwound", end="")
+import kgsync.cli.app
+kgsync.cli.app.app = command
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "where", "code", "out"),
+    [
+        ("default_int_handler", "json.tool", 130, "begun"),  # not unwound out of an import
+        ("default_int_handler", "", 130, "begun, unwound"),
+        ("SIG_IGN", "json.tool", 0, "begun, unwound"),  # as a shell starts jobs in the background
+    ],
+)
+def test_an_interrupt_unwinds_but_out_of_an_import(
+    handler: str, where: str, code: int, out: str
+) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, handler, where]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, out, "")
 
 
 def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
 
 Method = Literal["train", "update", "recalculate", "leave"]
-_FORMAT = 1
+_FORMAT = 2
 METHODS: tuple[Method, ...] = ("update", "recalculate", "leave")
 """What a backtest compares; they share the first version, which is trained from scratch."""
 
@@ -74,8 +74,6 @@ class Record:
     score_evaluations: int
     gradient_steps: int
     moments: tuple[Moment, ...] = field(default=(), compare=False)
-    edges: str | None = None
-    """Sum of the hashes of the edges, by which other ones are noticed."""
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Record:
@@ -141,10 +139,38 @@ class RecordFolder:
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             _write(path, text.encode())
-        elif (there := path.read_text(encoding="utf-8")) != text:
+        then, now = _read_json(path), json.loads(text)
+        if then != now:
             raise ConfigError(
-                f"{path.parent} has results under other settings ({_difference(there, recipe)}); "
+                f"{path.parent} has results under other settings ({_difference(then, now)}); "
                 "name another folder, or remove this one"
+            )
+
+    def follow(self, version: int, graph_version: str, edges: str) -> None:
+        """Make sure that all results come from the same history.
+
+        Args:
+            version: Place in the history, from 0.
+            graph_version: Name of the version.
+            edges: Checksum of its edges.
+
+        Raises:
+            ConfigError: Another graph, or one with other edges, was in this place.
+        """
+        path, now = self.path / "history.json", [graph_version, edges]
+        history = _read_json(path) if path.exists() else []
+        if version == len(history):
+            _write(path, json.dumps([*history, now], indent=1).encode())
+            return
+        then = history[version]
+        if then[0] != graph_version:
+            raise ConfigError(
+                f"version {version} was <{then[0]}> when {self.path} was made and is "
+                f"<{graph_version}> now; name another folder"
+            )
+        if then != now:
+            raise ConfigError(
+                f"<{graph_version}> had other edges when {self.path} was made; name another folder"
             )
 
     def get(self, model: str, method: Method, version: int) -> Record | None:
@@ -182,8 +208,7 @@ class RecordFolder:
     def export(self) -> None:
         """Write all records as results.parquet, .csv and .json, the moments as training.csv."""
         records = self.records()
-        inner = "moments", "edges"
-        rows = [{k: v for k, v in asdict(record).items() if k not in inner} for record in records]
+        rows = [{k: v for k, v in asdict(record).items() if k != "moments"} for record in records]
         table = pa.Table.from_pylist(rows)
         _write_table(self.path / "results.parquet", pq.write_table, table)
         _write_table(self.path / "results.csv", pa.csv.write_csv, table)
@@ -208,16 +233,28 @@ def _read(path: Path) -> Record:
         raise StateCorruptedError(f"cannot read {path}: {error}; remove it") from None
 
 
-def _difference(there: str, recipe: dict[str, Any]) -> str:
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StateCorruptedError(
+            f"cannot read {path}: {error}; remove the folder {path.parent}"
+        ) from None
+
+
+def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:
     """The settings in which two recipes differ, by name."""
-    then, now = (_flat(part) for part in (json.loads(there), json.loads(json.dumps(recipe))))
-    names = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
-    return ", ".join(f"{name} was {then.get(name)!r}, is {now.get(name)!r}" for name in names)
+    old, new = _flat(then), _flat(now)
+    names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    missing = "not there"
+    return "; ".join(
+        f"{name} was {old.get(name, missing)}, is {new.get(name, missing)}" for name in names
+    )
 
 
-def _flat(value: Any, name: str = "") -> dict[str, Any]:
+def _flat(value: Any, name: str = "") -> dict[str, str]:
     if not isinstance(value, dict):
-        return {name: value}
+        return {name: json.dumps(value)}
     parts = [_flat(part, f"{name}.{key}" if name else key) for key, part in value.items()]
     return {key: part for flat in parts for key, part in flat.items()}
 

@@ -85,6 +85,7 @@ def backtest(
         for number, version in enumerate(history):
             with opened(store) as open_:
                 reading = read_version(open_, (version,), earlier, settings)
+            folder.follow(number, version.name, _checksum(reading))
             earlier = Earlier.read(reading, settings)
             for contest in contests:
                 contest.take(number, reading)
@@ -94,9 +95,10 @@ def backtest(
 
 def _recipe(settings: Settings, first: int) -> dict[str, Any]:
     """All that the results of a model depend on, besides the graph."""
-    sections = "model", "training", "update", "evaluation"
+    sections = "model", "training", "update", "evaluation", "run", "split", "filter"
     recipe = {name: asdict(getattr(settings, name)) for name in sections}
-    return {**recipe, "run": asdict(settings.run), "graph": settings.fingerprint(), "first": first}
+    source = {"graphs": settings.source.graphs, "scope": settings.scope_text()}
+    return {**recipe, "source": source, "first": first}
 
 
 def _history(
@@ -147,25 +149,10 @@ class _Contest:
         name = self._settings.model.name
         for method in self._methods if number else ("train",):
             done = self._folder.get(name, method, number)
-            if done is not None:
-                self._check(done, reading)
-            else:
+            if done is None:
                 self._listener.phase(f"{name}, version {number}: {method}")
                 self._step(number, method, reading, problem)
         self._before = living
-
-    def _check(self, done: Record, reading: Reading) -> None:
-        """See that a version is what it was when it was taken."""
-        then, now = done.graph_version, reading.version.name
-        if then != now:
-            raise ConfigError(
-                f"version {done.version} was <{then}> when {self._folder.path} was made and is "
-                f"<{now}> now; name another folder"
-            )
-        if done.edges not in (None, _edges(reading)):
-            raise ConfigError(
-                f"<{now}> had other edges when {self._folder.path} was made; name another folder"
-            )
 
     def _step(self, number: int, method: Method, reading: Reading, problem: Problem) -> None:
         old = self._old_model(number, method)
@@ -196,7 +183,6 @@ class _Contest:
             **_quality(model, problem),
             **self._stability(old, model, problem),
             moments=tuple(watch.moments),
-            edges=_edges(reading),
         )
         self._folder.put(record, model.tables)
 
@@ -275,7 +261,8 @@ class _Watch:
         self._off_clock += time.perf_counter() - arrived
 
 
-def _edges(reading: Reading) -> str:
+def _checksum(reading: Reading) -> str:
+    """Of the edges, in any order."""
     hashes = edge_hashes(reading.edges, reading.fetched.terms)
     return f"{hashes.sum(dtype=np.uint64):016x}"
 

@@ -25,7 +25,7 @@ class Summary:
     mrr_over_leaving: float | None
     """MRR of updating ÷ MRR of leaving alone, at the last version."""
     nmc_entities: float | None
-    """NMC of recalculating ÷ NMC of updating, median over the versions."""
+    """NMC of recalculating ÷ NMC of updating, median over the versions where updating moved any."""
     nmc_relations: float | None
     speed: float | None
     """Time of recalculating ÷ time of updating, all versions together."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from types import FrameType
 
@@ -13,7 +14,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run a command; errors of the user's making end in one sentence and an exit code."""
-    signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+        signal.signal(signal.SIGINT, _interrupt)
     from kgsync.cli.app import app
     from kgsync.cli.output import output
     from kgsync.errors import KgsyncError
@@ -40,6 +42,9 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(RuntimeError, OSError):  # interrupted in the middle of writing
+                    stream.flush()
             os._exit(130)
         frame = frame.f_back
     raise KeyboardInterrupt

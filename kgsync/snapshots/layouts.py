@@ -60,13 +60,14 @@ class Layout:
             if not text:
                 return f"the {column} is empty"
             if column == self.times and not self._is_moment(text):
-                kind = "an ISO date" if self.dates else "a whole number, of 18 digits at most"
+                kind = "an ISO date" if self.dates else "a whole number of 64 bits"
                 return f"the {column} must be {kind}, not {text!r}"
         return None
 
     def _is_moment(self, text: str) -> bool:
         if not self.dates:
-            return re.fullmatch(r"-?\d{1,18}", text, re.ASCII) is not None
+            whole = re.fullmatch(r"-?\d{1,19}", text, re.ASCII) is not None
+            return whole and -(2**63) <= int(text) < 2**63
         try:
             datetime.fromisoformat(text)
         except ValueError:

@@ -27,8 +27,8 @@ __all__ = [
     "warm_up",
 ]
 
-_FEWEST_TRIPLES = 2_000
-"""A thread and epoch: to start a thread takes as long as some hundreds."""
+_FEWEST_TRIPLES_A_THREAD = 2_000
+"""With fewer an epoch of TransE takes less than a millisecond, and the threads more to start."""
 
 
 class EpochTrainer(Protocol):
@@ -85,7 +85,7 @@ def trainer_for(
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
-        threads = max(1, min(threads, problem.train.shape[1] // _FEWEST_TRIPLES))
+        threads = max(1, min(threads, problem.train.shape[1] // _FEWEST_TRIPLES_A_THREAD))
         at_once = training.steps == "pair"
         return CpuTrainer(
             model,

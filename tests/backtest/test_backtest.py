@@ -175,7 +175,7 @@ def test_more_versions_models_and_methods_can_be_added_later(tmp_path: Path) -> 
 
 
 def test_a_folder_of_other_settings_is_refused(result: RecordFolder) -> None:
-    with pytest.raises(ConfigError, match=r"under other settings \(.*run\.seed was 0, is 1\)"):
+    with pytest.raises(ConfigError, match=r"other settings \(run\.seed was 0, is 1\)"):
         backtest(fill(ox.Store()), settings(seed=1), result.path)
 
 
@@ -188,12 +188,13 @@ def test_a_folder_of_another_history_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("taken", ["1", "2"])
 def test_a_history_with_other_edges_is_refused(tmp_path: Path, taken: str) -> None:
     store, out = fill(ox.Store(), ["1", "2", "10"]), tmp_path / "out"
-    backtest(store, settings(), out, last=1)
+    backtest(store, settings(), out, methods=["update", "leave"], last=1)
     graph = ox.NamedNode(GRAPHS.format(version=taken))
     store.remove(next(store.quads_for_pattern(None, None, None, graph)))
     store.extend(quads(taken, [("e1", "next", "e5")]))
-    with pytest.raises(ConfigError, match=f"<{graph.value}> had other edges when"):
-        backtest(store, settings(), out, last=2)
+    for more in ({"methods": ["recalculate"]}, {"models": ["distmult"]}, {"last": 2}):
+        with pytest.raises(ConfigError, match=f"<{graph.value}> had other edges when"):
+            backtest(store, settings(), out, **more)  # type: ignore[arg-type]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -213,6 +214,15 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     backtest(store, settings(), out, methods=["update"])
     (out / "transe" / "0001-update.json").write_text("{")
     with pytest.raises(StateCorruptedError, match=r"0001-update\.json"):
+        backtest(store, settings(), out, methods=["update"])
+
+
+@pytest.mark.parametrize("name", ["history.json", "transe/recipe.json"])
+def test_a_damaged_note_is_named(tmp_path: Path, name: str) -> None:
+    store, out = fill(ox.Store(), ["1", "2"]), tmp_path / "out"
+    backtest(store, settings(), out, methods=["update"])
+    (out / name).write_text("{")
+    with pytest.raises(StateCorruptedError, match=f"cannot read .*{name}"):
         backtest(store, settings(), out, methods=["update"])
 
 

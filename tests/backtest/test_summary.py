@@ -47,17 +47,20 @@ def test_ratios_are_over_the_later_versions() -> None:
             record("train", 0, 0.5, None, 100.0),
             record("update", 1, 0.4, 0.1, 2.0),
             record("update", 2, 0.3, 0.3, 4.0),
+            record("update", 3, 0.3, 0.01, 4.0),
             record("recalculate", 1, 0.5, 1.0, 20.0),
             record("recalculate", 2, 0.2, 6.0, 10.0),
+            record("recalculate", 3, 0.3, 5.0, 20.0),
             record("leave", 1, 0.3, 0.0, 0.0),
-            record("leave", 2, 0.15, 0.0, 0.0),
+            record("leave", 2, 0.3, 0.0, 0.0),
+            record("leave", 3, 0.15, 0.0, 0.0),
         ]
     )
-    assert summary.versions == 2
-    assert summary.mrr == pytest.approx((0.4 / 0.5 + 0.3 / 0.2) / 2)
-    assert summary.nmc_entities == pytest.approx((1.0 / 0.1 + 6.0 / 0.3) / 2)
-    assert summary.nmc_relations == pytest.approx((1.0 / 0.1 + 6.0 / 0.3) / 2)
-    assert summary.speed == pytest.approx(30.0 / 6.0)
+    assert summary.versions == 3
+    assert summary.mrr == pytest.approx((0.4 / 0.5 + 0.3 / 0.2 + 0.3 / 0.3) / 3)
+    assert summary.nmc_entities == pytest.approx(6.0 / 0.3)  # the others are 10 and 500
+    assert summary.nmc_relations == pytest.approx(6.0 / 0.3)
+    assert summary.speed == pytest.approx(50.0 / 10.0)
     assert summary.mrr_over_leaving == pytest.approx(2.0)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from kgsync.training.offline import train_offline
 from kgsync.training.online import refresh
 from kgsync.training.pretraining import Pretrainer
 from kgsync.training.starts import carry_over, initialize
+from kgsync.training.threads import on_threads
 from tests.models.cases import CASES, ModelCase
 from tests.training.graphs import Version, ring
 
@@ -84,10 +87,23 @@ def test_the_backend_trains_epochs_and_start_vectors_alike() -> None:
         assert isinstance(pretrainer_for(model, problem, negatives, Cost()), classes[1])
 
 
-def test_little_work_is_left_to_one_thread() -> None:
-    one, many = (_through(CASES[0], RunSettings(threads=threads))[0] for threads in (1, 64))
-    for name, table in one.tables.items():
-        assert torch.equal(many.tables[name], table)
+@pytest.mark.parametrize(("triples", "threads"), [(24, 1), (3_999, 1), (4_000, 2), (9_000, 4)])
+def test_little_work_is_left_to_fewer_threads(
+    triples: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def noting(work: Callable[[int], Any], count: int) -> list[Any]:
+        asked.append(count)
+        return on_threads(work, count)
+
+    monkeypatch.setattr("kgsync.training.cpu.trainer.on_threads", noting)
+    edges = tuple((i // 100, 0, i % 100) for i in range(triples))
+    problem = Version(train=edges).problem(_settings(CASES[0], RunSettings(threads=64)))
+    model = CASES[0].random(len(problem.living.entities), 1, dtype=torch.float32)
+    trainer = trainer_for(model, problem, np.random.default_rng(0), Cost())
+    trainer.general_epoch(0.1)
+    assert asked == [threads]
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:99", "mps", "meta", "a toaster"])

@@ -7,13 +7,14 @@ from collections.abc import Collection
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias
 
 from tests.benchmarks.table import aligned
 from tests.benchmarks.training.child import Numbers, alone, typical
 from tests.benchmarks.training.clock import Clock, Enough
 from tests.benchmarks.training.fb15k import load
 
-__all__ = ["KGSYNC", "MODELS", "PAIR", "table", "train"]
+__all__ = ["KGSYNC", "MODELS", "PAIR", "table", "threads_table", "train"]
 
 KGSYNC, PAIR, TORCH, PYKEEN, TORCHKGE = (
     "kgsync",
@@ -31,9 +32,13 @@ _MODULES: dict[str, tuple[str, dict[str, str]]] = {
     TORCHKGE: ("torchkge_", {}),
 }
 _MISSING = {(PYKEEN, "analogy")} | {(PAIR, model) for model in MODELS if model != "transe"}
-_CASES = [(model, 1) for model in MODELS] + [("transe", 2)]
-_WITH_TWO_THREADS = (KGSYNC, PAIR, PYKEEN)
+_ON_TWO_THREADS = (KGSYNC, PAIR, PYKEEN)
 _SLOW = 60.0
+_HEAD = ["", "threads", "triples/s", "peak MB", "kgsync ÷ this", "a step a pair ÷ this"]
+_TITLE = "{} on FB15K: median of {} runs of up to {} epochs"
+
+_Contestant: TypeAlias = tuple[str, int]
+"""Who, and on how many threads."""
 
 
 def train(
@@ -50,56 +55,57 @@ def train(
 
 
 def table(work: Path, models: Collection[str], seconds: float, epochs: int, repeat: int) -> str:
-    """One row a model and contestant, each compared with kgsync's kernels."""
-    rows = [["", "threads", "triples/s", "peak MB", "kgsync ÷ this", "a step a pair ÷ this"]]
-    rates: dict[tuple[str, str, int], float] = {}
-    for model, threads in _CASES:
-        if model not in models:
-            continue
-        contestants = _WITH_TWO_THREADS if threads > 1 else tuple(_MODULES)
-        present = [name for name in contestants if (name, model) not in _MISSING]
-        found = _measure(work, present, model, threads, seconds, epochs, repeat)
-        for name, run in found.items():
-            first = [f"{model}, {name}", str(threads)]
-            if run is None:
-                rows.append([*first, "failed", "", "", ""])
-                continue
-            rates[name, model, threads] = run["rate"]
-            cells = [f"{run['rate']:,.0f}", f"{run['peak']:,.0f}"]
-            mine = [found.get(who) for who in (KGSYNC, PAIR)]
-            ratios = [f"{other['rate'] / run['rate']:.1f}" if other else "" for other in mine]
-            rows.append([*first, *cells, *ratios])
-    pairs = [
-        (name, rates.get((name, "transe", 1)), rates.get((name, "transe", 2)))
-        for name in _WITH_TWO_THREADS
-    ]
-    scaling = "; ".join(f"{name} {two / one:.2f}" for name, one, two in pairs if one and two)
-    said = f"\n\nTwo threads ÷ one, TransE: {scaling}." if scaling else ""
-    title = f"Training throughput on FB15K: median of {repeat} runs of up to {epochs} epochs"
-    return f"### {title}\n\n{aligned(rows)}{said}\n"
+    """One row a model and contestant, on one thread, each compared with kgsync's kernels."""
+    rows = [_HEAD]
+    for model in models:
+        present = [(name, 1) for name in _MODULES if (name, model) not in _MISSING]
+        found = _measure(work, model, present, seconds, epochs, repeat)
+        rows += [_row(model, one, found) for one in present]
+    return f"### {_TITLE.format('Training throughput', repeat, epochs)}\n\n{aligned(rows)}\n"
+
+
+def threads_table(work: Path, seconds: float, epochs: int, repeat: int) -> str:
+    """TransE on one thread and on two, in the same rounds: a second core is not always to be had."""
+    contestants = [(name, threads) for name in _ON_TWO_THREADS for threads in (1, 2)]
+    found = _measure(work, "transe", contestants, seconds, epochs, repeat)
+    rows = [_HEAD, *(_row("transe", one, found) for one in contestants)]
+    pairs = [(name, found.get((name, 1)), found.get((name, 2))) for name in _ON_TWO_THREADS]
+    scaling = "; ".join(f"{name} {b['rate'] / a['rate']:.2f}" for name, a, b in pairs if a and b)
+    title = _TITLE.format("One thread and two", repeat, epochs)
+    return f"### {title}\n\n{aligned(rows)}\n\nTwo threads ÷ one: {scaling}.\n"
+
+
+def _row(model: str, one: _Contestant, found: dict[_Contestant, Numbers]) -> list[str]:
+    name, threads = one
+    first, run = [f"{model}, {name}", str(threads)], found.get(one)
+    if run is None:
+        return [*first, "failed", "", "", ""]
+    mine = [found.get((who, threads)) for who in (KGSYNC, PAIR)]
+    ratios = [f"{other['rate'] / run['rate']:.1f}" if other else "" for other in mine]
+    return [*first, f"{run['rate']:,.0f}", f"{run['peak']:,.0f}", *ratios]
 
 
 def _measure(
     work: Path,
-    contestants: list[str],
     model: str,
-    threads: int,
+    contestants: Collection[_Contestant],
     seconds: float,
     epochs: int,
     repeat: int,
-) -> dict[str, Numbers | None]:
+) -> dict[_Contestant, Numbers]:
     """Round after round, so that other load meets all alike; a slow or broken one runs once."""
-    runs: dict[str, list[Numbers]] = {name: [] for name in contestants}
-    tired: set[str] = set()
+    runs: dict[_Contestant, list[Numbers]] = {one: [] for one in contestants}
+    tired: set[_Contestant] = set()
     for _ in range(repeat):
-        for name in contestants:
-            if name in tired:
+        for one in contestants:
+            if one in tired:
                 continue
             start = time.perf_counter()
+            name, threads = one
             arguments = {"work": str(work), "contestant": name, "model": model}
             run = alone(train, threads, seconds=seconds, epochs=epochs, **arguments)
             if run:
-                runs[name].append(run)
+                runs[one].append(run)
             if run is None or time.perf_counter() - start > _SLOW:
-                tired.add(name)
-    return {name: typical(found, "rate") if found else None for name, found in runs.items()}
+                tired.add(one)
+    return {one: typical(found, "rate") for one, found in runs.items() if found}
