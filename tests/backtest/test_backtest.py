@@ -194,7 +194,7 @@ def test_a_history_with_other_edges_is_refused(tmp_path: Path, taken: str) -> No
     store.extend(quads(taken, [("e1", "next", "e5")]))
     for more in ({"methods": ["recalculate"]}, {"models": ["distmult"]}, {"last": 2}):
         with pytest.raises(ConfigError, match=f"<{graph.value}> had other edges when"):
-            backtest(store, settings(), out, **more)  # type: ignore[arg-type]
+            backtest(store, settings(), out, **more)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

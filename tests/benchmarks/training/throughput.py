@@ -65,7 +65,7 @@ def table(work: Path, models: Collection[str], seconds: float, epochs: int, repe
 
 
 def threads_table(work: Path, seconds: float, epochs: int, repeat: int) -> str:
-    """TransE on one thread and on two, in the same rounds: a second core is not always to be had."""
+    """TransE on one thread and on two, in the same rounds: a second core is not always free."""
     contestants = [(name, threads) for name in _ON_TWO_THREADS for threads in (1, 2)]
     found = _measure(work, "transe", contestants, seconds, epochs, repeat)
     rows = [_HEAD, *(_row("transe", one, found) for one in contestants)]
