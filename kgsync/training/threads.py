@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 def on_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """Do work once on each of so many threads, on this one if it is alone.
+    """Do work once on each of so many threads, this one being the first.
 
     Args:
         work: Takes the number of its thread, from 0.
@@ -25,8 +25,9 @@ def on_threads(work: Callable[[int], Result], count: int) -> list[Result]:
     """
     if count == 1:
         return [work(0)]
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(work, range(count)))
+    with ThreadPoolExecutor(count - 1) as pool:
+        others = pool.map(work, range(1, count))  # which begin at once
+        return [work(0), *others]
 
 
 def use_threads(count: int) -> None:

@@ -14,7 +14,7 @@ from kgsync.training.optimizers import EPSILON
 
 __all__ = ["Places", "Scratch", "fetch_ahead", "forget", "move_all", "place", "scratch_for"]
 
-_AHEAD = 4
+_AHEAD = 8
 
 
 class Places(NamedTuple):
@@ -121,9 +121,9 @@ def move_all(
     for at in range(used):
         row = places.rows[at]
         if at + _AHEAD < used:
-            fetch(table, places.rows[at + _AHEAD])
+            fetch(table, places.rows[at + _AHEAD], to_write=True)
             if adagrad:
-                fetch(squares, places.rows[at + _AHEAD])
+                fetch(squares, places.rows[at + _AHEAD], to_write=True)
         step = rate if moving[row] else np.float32(0)
         weight = np.float32(penalty * places.uses[at] / width)
         if adagrad:
