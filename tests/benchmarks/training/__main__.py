@@ -15,6 +15,7 @@ from tests.benchmarks.training import (
     race,
     ranking,
     retraining,
+    scaling,
     throughput,
     update,
 )
@@ -27,7 +28,7 @@ Part = Callable[[Path, argparse.Namespace], str]
 
 PARTS: dict[str, Part] = {
     "throughput": lambda work, o: throughput.table(work, o.models, o.seconds, o.epochs, o.repeat),
-    "threads": lambda work, o: throughput.threads_table(work, o.seconds, o.epochs, o.repeat),
+    "scaling": lambda work, o: scaling.table(work, o.seconds, o.epochs, o.repeat),
     "fused": lambda work, o: fused.table(work, o.epochs, o.repeat),
     "ranking": lambda work, o: ranking.table(
         work, o.models, o.seconds, o.repeat, o.tested, o.epochs

@@ -14,7 +14,19 @@ from tests.benchmarks.training.child import Numbers, alone, typical
 from tests.benchmarks.training.clock import Clock, Enough
 from tests.benchmarks.training.fb15k import load
 
-__all__ = ["KGSYNC", "MODELS", "PAIR", "table", "threads_table", "train"]
+__all__ = [
+    "HEAD",
+    "KGSYNC",
+    "MODELS",
+    "PAIR",
+    "PYKEEN",
+    "TITLE",
+    "Contestant",
+    "measure",
+    "row",
+    "table",
+    "train",
+]
 
 KGSYNC, PAIR, TORCH, PYKEEN, TORCHKGE = (
     "kgsync",
@@ -32,12 +44,11 @@ _MODULES: dict[str, tuple[str, dict[str, str]]] = {
     TORCHKGE: ("torchkge_", {}),
 }
 _MISSING = {(PYKEEN, "analogy")} | {(PAIR, model) for model in MODELS if model != "transe"}
-_ON_TWO_THREADS = (KGSYNC, PAIR, PYKEEN)
 _SLOW = 60.0
-_HEAD = ["", "threads", "triples/s", "peak MB", "kgsync ÷ this", "a step a pair ÷ this"]
-_TITLE = "{} on FB15K: median of {} runs of up to {} epochs"
+HEAD = ["", "threads", "triples/s", "peak MB", "kgsync ÷ this", "a step a pair ÷ this"]
+TITLE = "{} on FB15K: median of {} runs of up to {} epochs"
 
-_Contestant: TypeAlias = tuple[str, int]
+Contestant: TypeAlias = tuple[str, int]
 """Who, and on how many threads."""
 
 
@@ -56,26 +67,16 @@ def train(
 
 def table(work: Path, models: Collection[str], seconds: float, epochs: int, repeat: int) -> str:
     """One row a model and contestant, on one thread, each compared with kgsync's kernels."""
-    rows = [_HEAD]
+    rows = [HEAD]
     for model in models:
         present = [(name, 1) for name in _MODULES if (name, model) not in _MISSING]
-        found = _measure(work, model, present, seconds, epochs, repeat)
-        rows += [_row(model, one, found) for one in present]
-    return f"### {_TITLE.format('Training throughput', repeat, epochs)}\n\n{aligned(rows)}\n"
+        found = measure(work, model, present, seconds, epochs, repeat)
+        rows += [row(model, one, found) for one in present]
+    return f"### {TITLE.format('Training throughput', repeat, epochs)}\n\n{aligned(rows)}\n"
 
 
-def threads_table(work: Path, seconds: float, epochs: int, repeat: int) -> str:
-    """TransE on one thread and on two, in the same rounds: a second core is not always free."""
-    contestants = [(name, threads) for name in _ON_TWO_THREADS for threads in (1, 2)]
-    found = _measure(work, "transe", contestants, seconds, epochs, repeat)
-    rows = [_HEAD, *(_row("transe", one, found) for one in contestants)]
-    pairs = [(name, found.get((name, 1)), found.get((name, 2))) for name in _ON_TWO_THREADS]
-    scaling = "; ".join(f"{name} {b['rate'] / a['rate']:.2f}" for name, a, b in pairs if a and b)
-    title = _TITLE.format("One thread and two", repeat, epochs)
-    return f"### {title}\n\n{aligned(rows)}\n\nTwo threads ÷ one: {scaling}.\n"
-
-
-def _row(model: str, one: _Contestant, found: dict[_Contestant, Numbers]) -> list[str]:
+def row(model: str, one: Contestant, found: dict[Contestant, Numbers]) -> list[str]:
+    """What one has come to, beside kgsync on as many threads."""
     name, threads = one
     first, run = [f"{model}, {name}", str(threads)], found.get(one)
     if run is None:
@@ -85,17 +86,17 @@ def _row(model: str, one: _Contestant, found: dict[_Contestant, Numbers]) -> lis
     return [*first, f"{run['rate']:,.0f}", f"{run['peak']:,.0f}", *ratios]
 
 
-def _measure(
+def measure(
     work: Path,
     model: str,
-    contestants: Collection[_Contestant],
+    contestants: Collection[Contestant],
     seconds: float,
     epochs: int,
     repeat: int,
-) -> dict[_Contestant, Numbers]:
+) -> dict[Contestant, Numbers]:
     """Round after round, so that other load meets all alike; a slow or broken one runs once."""
-    runs: dict[_Contestant, list[Numbers]] = {one: [] for one in contestants}
-    tired: set[_Contestant] = set()
+    runs: dict[Contestant, list[Numbers]] = {one: [] for one in contestants}
+    tired: set[Contestant] = set()
     for _ in range(repeat):
         for one in contestants:
             if one in tired:
