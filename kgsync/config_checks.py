@@ -17,8 +17,8 @@ Rules = list[tuple[bool, str]]
 
 _DIVISORS = {"analogy": 4, "complex": 2}
 """Models whose vectors fall into parts of equal length."""
-_LARGEST_RATE = 1_000_000
-"""Far above any that learns, far below what single precision holds."""
+_LARGEST_RATE = 3.4e38
+"""What single precision holds; one that is merely too large to learn shows itself in training."""
 _CLOSED_FORMS = "transe", "transh"
 """Models for which the best place of a new element can be computed."""
 
@@ -120,7 +120,7 @@ def check(settings: Settings) -> None:
     ):
         rate = getattr(getattr(settings, section), key)
         holds = rate is None or 0 < rate <= _LARGEST_RATE
-        rules.append((holds, f"{section}: {key} must be above 0 and at most {_LARGEST_RATE:,}"))
+        rules.append((holds, f"{section}: {key} must be above 0 and at most {_LARGEST_RATE}"))
     rules += _schedule_rules(settings.schedule)
     rules += _endpoint_rules(settings)
     for right, message in rules:
