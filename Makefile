@@ -26,7 +26,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
 	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
 	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused --seconds 2
-	$(BENCH)/bin/$(RECORD) 'Two threads' tests.benchmarks.training scaling --epochs 50 --seconds 3
+	$(BENCH)/bin/$(RECORD) 'Two threads' tests.benchmarks.training scaling --epochs 20 --seconds 8
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
 	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training quality --quality-epochs 10
 	$(BENCH)/bin/$(RECORD) 'Equal quality' tests.benchmarks.training race retraining --scratch-epochs 500

@@ -59,9 +59,15 @@ class OxigraphStore:
         if isinstance(target, ox.Store):
             return cls(target, "the given Oxigraph store", owned=False, writable=_writable(target))
         path = Path(target)
-        finish_interrupted(path)
+        try:
+            finish_interrupted(path)
+            there = (path / "CURRENT").is_file()
+        except OSError as error:
+            raise PermanentStoreError(
+                f"cannot open the Oxigraph store at {path}: {error.strerror}"
+            ) from error
         # pyoxigraph would make a new, empty store of a mistyped path.
-        if not create and not _is_store(path):
+        if not create and not there:
             raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
         try:
             return cls(ox.Store(str(path)), str(path), owned=True)
@@ -71,7 +77,7 @@ class OxigraphStore:
             ) from error
         except OSError as error:
             if "Permission denied" in str(error) or "Read-only file system" in str(error):
-                if not _is_store(path):
+                if not there:
                     raise PermanentStoreError(
                         f"cannot make an Oxigraph store at {path}: the folder cannot be written"
                     ) from error
@@ -233,13 +239,6 @@ def custom_functions(
         return call
 
     return {ox.NamedNode(iri): over_theirs(function) for iri, function in functions.items()}
-
-
-def _is_store(path: Path) -> bool:
-    try:
-        return (path / "CURRENT").is_file()
-    except OSError:  # not even that may be asked
-        return False
 
 
 def _writable(store: ox.Store) -> bool:

@@ -124,11 +124,11 @@ class Schedule:
     def _idle(self, patience: float | None) -> bool:
         """Wait for the running step; returns whether it has ended."""
         until = math.inf if patience is None else time.monotonic() + patience
-        while not self._busy.acquire(timeout=_LOOK_SECONDS):
-            if time.monotonic() >= until:
-                return False
-        self._busy.release()
-        return True
+        while (left := until - time.monotonic()) > 0:
+            if self._busy.acquire(timeout=min(left, _LOOK_SECONDS)):
+                self._busy.release()
+                return True
+        return not self._busy.locked()
 
     def _add(self, graph: _Graph) -> None:
         # An interval begins with a run, a cron line says itself when.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kgsync.committed import CommittedVersion
 from kgsync.committing import commit, make_current
 from kgsync.config import Settings, load_settings
+from kgsync.config_differences import differences
 from kgsync.draft import Trained
 from kgsync.entry import show_current
 from kgsync.errors import (
@@ -319,7 +320,9 @@ class KGSync(Reader):
         now, then = self.settings.fingerprint(), current.manifest.fingerprint
         changed = sorted(key for key in now if now[key] != then.get(key))
         if changed:
-            details = "; ".join(f"{key} was {then.get(key)}, is {now[key]}" for key in changed)
+            details = differences(
+                *({key: tree.get(key) for key in changed} for tree in (then, now))
+            )
             raise SettingsChangedError(
                 f"settings that fix the meaning of the stored vectors have changed ({details}); "
                 "change them back, or run `kgsync rebuild` to train anew"

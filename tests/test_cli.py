@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import is_dataclass
@@ -215,6 +216,16 @@ def test_an_interrupt_unwinds_but_out_of_an_import(
     command = [sys.executable, "-c", INTERRUPTED, handler, where]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (code, out, "")
+
+
+def test_an_interrupt_out_of_an_import_gives_the_terminal_its_cursor_back() -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", INTERRUPTED, "default_int_handler", "json.tool"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=False)
+    os.close(theirs)
+    assert (done.returncode, done.stdout) == (130, b"begun")
+    assert os.read(ours, 100) == b"\x1b[?25h"
+    os.close(ours)
 
 
 def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Path) -> None:

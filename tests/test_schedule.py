@@ -19,7 +19,7 @@ from kgsync.durations import seconds_of
 from kgsync.errors import ConfigError, StateLockedError, VersionError
 from kgsync.listener import Listener
 from kgsync.run_status import RunStatus
-from kgsync.schedule import Schedule
+from kgsync.schedule import _LOOK_SECONDS, Schedule
 from kgsync.training.backends import warm_up
 from kgsync.triggers import trigger_of
 from tests.worlds import GRAPHS, disk_store, fill, quick_settings
@@ -352,6 +352,10 @@ def test_patience_ends_before_a_step_that_does_not(tmp_path: Path) -> None:
     schedule = Schedule([sync])
     threading.Timer(0.5, schedule.stop).start()
     assert not schedule.run(patience=0.2)
+    began = time.monotonic()
+    assert not schedule._idle(0)
+    assert not schedule._idle(0.1)
+    assert time.monotonic() - began < _LOOK_SECONDS
     go_on.set()
     eventually(lambda: schedule.statuses[0].last_outcome == "abandoned")
     assert sync.status().version is None

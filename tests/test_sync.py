@@ -261,7 +261,9 @@ def test_a_changed_setting_is_refused_until_rebuild(sync: KGSync) -> None:
     sync.step()
     e3 = sync.state.version(1).manifest
     sync.settings = replace(sync.settings, model=ModelSettings("transe", dimension=16))
-    with pytest.raises(SettingsChangedError, match=r"model was .*kgsync rebuild"):
+    with pytest.raises(
+        SettingsChangedError, match=r"model\.dimension was 8, is 16.*kgsync rebuild"
+    ):
         sync.step()
     report = sync.rebuild()
     assert (report.action, report.version, report.previous) == ("rebuilt", 2, 1)

@@ -17,12 +17,14 @@ import pyarrow.parquet as pq
 import safetensors.torch
 from torch import Tensor
 
+from kgsync.config_differences import differences
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
 
 Method = Literal["train", "update", "recalculate", "leave"]
-_FORMAT = 2
+_FORMAT = 3
+_RECIPE, _HISTORY, _RECORDS = "recipe.json", "history.json", "[0-9]*-*.json"
 METHODS: tuple[Method, ...] = ("update", "recalculate", "leave")
 """What a backtest compares; they share the first version, which is trained from scratch."""
 
@@ -124,25 +126,27 @@ class RecordFolder:
                 ) from None
             yield
 
-    def begin(self, model: str, recipe: dict[str, Any]) -> None:
-        """Make sure that all results of a model come from the same recipe.
+    def begin(self, recipe: dict[str, Any], model: str = "") -> None:
+        """Make sure that all results, or all of a model, come from the same recipe.
 
         Args:
-            model: Name of the model.
-            recipe: All settings that its results depend on.
+            recipe: Settings that these results depend on.
+            model: Name of the model; of all if not given.
 
         Raises:
             ConfigError: The folder has results of another recipe.
         """
-        path = self.path / model / "recipe.json"
-        text = json.dumps(recipe, indent=1, sort_keys=True)
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
+        folder = self.path / model
+        path, text = folder / _RECIPE, json.dumps(recipe, indent=1, sort_keys=True)
+        if not any(folder.rglob(_RECORDS)):  # a refused or failed run leaves no mark
+            folder.mkdir(exist_ok=True)
             _write(path, text.encode())
+            if not model:
+                (folder / _HISTORY).unlink(missing_ok=True)
         then, now = _read_json(path), json.loads(text)
         if then != now:
             raise ConfigError(
-                f"{path.parent} has results under other settings ({_difference(then, now)}); "
+                f"{folder} has results under other settings ({differences(then, now)}); "
                 "name another folder, or remove this one"
             )
 
@@ -157,7 +161,7 @@ class RecordFolder:
         Raises:
             ConfigError: Another graph, or one with other edges, was in this place.
         """
-        path, now = self.path / "history.json", [graph_version, edges]
+        path, now = self.path / _HISTORY, [graph_version, edges]
         history = _read_json(path) if path.exists() else []
         if version == len(history):
             _write(path, json.dumps([*history, now], indent=1).encode())
@@ -201,7 +205,7 @@ class RecordFolder:
     def records(self) -> list[Record]:
         """All finished records, by model, version and method."""
         return sorted(
-            map(_read, self.path.glob("*/*-*.json")),
+            map(_read, self.path.rglob(_RECORDS)),
             key=lambda r: (r.model, r.version, r.method),
         )
 
@@ -236,27 +240,10 @@ def _read(path: Path) -> Record:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise StateCorruptedError(
             f"cannot read {path}: {error}; remove the folder {path.parent}"
         ) from None
-
-
-def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:
-    """The settings in which two recipes differ, by name."""
-    old, new = _flat(then), _flat(now)
-    names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    missing = "not there"
-    return "; ".join(
-        f"{name} was {old.get(name, missing)}, is {new.get(name, missing)}" for name in names
-    )
-
-
-def _flat(value: Any, name: str = "") -> dict[str, str]:
-    if not isinstance(value, dict):
-        return {name: json.dumps(value)}
-    parts = [_flat(part, f"{name}.{key}" if name else key) for key, part in value.items()]
-    return {key: part for flat in parts for key, part in flat.items()}
 
 
 def _write_table(path: Path, write: Callable[[Any, Any], None], table: Any) -> None:

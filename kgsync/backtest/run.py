@@ -76,8 +76,9 @@ def backtest(
     use_threads(settings.run.threads)
     folder = RecordFolder(out)
     with folder.lock():
+        folder.begin(_shared_recipe(settings, first))
         for plan in plans:
-            folder.begin(plan.model.name, _recipe(plan, first))
+            folder.begin(_recipe(plan), plan.model.name)
             warm_up(plan)
         listener = listener or SilentListener()
         contests = [_Contest(plan, methods, folder, listener) for plan in plans]
@@ -93,12 +94,16 @@ def backtest(
     return folder
 
 
-def _recipe(settings: Settings, first: int) -> dict[str, Any]:
-    """All that the results of a model depend on, besides the graph."""
-    sections = "model", "training", "update", "evaluation", "run", "split", "filter"
-    recipe = {name: asdict(getattr(settings, name)) for name in sections}
-    source = {"graphs": settings.source.graphs, "scope": settings.scope_text()}
-    return {**recipe, "source": source, "first": first}
+def _shared_recipe(settings: Settings, first: int) -> dict[str, Any]:
+    """What all models see: which versions, and which of their edges for what."""
+    meaning = settings.fingerprint()
+    return {key: meaning[key] for key in ("graphs", "scope", "filter", "split")} | {"first": first}
+
+
+def _recipe(settings: Settings) -> dict[str, Any]:
+    """What else the results of a model depend on."""
+    sections = "model", "training", "update", "evaluation", "run"
+    return {name: asdict(getattr(settings, name)) for name in sections}
 
 
 def _history(

@@ -11,6 +11,9 @@ from types import FrameType
 
 __all__ = ["main"]
 
+_SHOW_CURSOR = "\x1b[?25h"
+"""To a terminal from which a progress bar has taken it."""
+
 
 def main() -> None:
     """Run a command; errors of the user's making end in one sentence and an exit code."""
@@ -44,6 +47,7 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             for stream in (sys.stdout, sys.stderr):
                 with suppress(RuntimeError, OSError):  # interrupted in the middle of writing
+                    stream.write(_SHOW_CURSOR if stream.isatty() else "")
                     stream.flush()
             os._exit(130)
         frame = frame.f_back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -105,3 +106,17 @@ def test_a_store_cannot_be_made_on_a_disk_that_cannot_be_written(small_disk: Pat
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(PermanentStoreError, match=r"cannot make .*: the folder cannot be written"):
         open_store(small_disk / "new", create=True)
+
+
+def test_a_store_that_may_not_be_entered_is_not_told_as_missing(tmp_path: Path) -> None:
+    OxigraphStore.open(tmp_path / "kg", create=True).close()
+    (tmp_path / "kg").chmod(0)
+    user = os.geteuid()
+    if user == 0:  # whom nothing is forbidden
+        os.seteuid(65534)
+    try:
+        with pytest.raises(PermanentStoreError, match=r"cannot open .*kg: Permission denied"):
+            open_store(tmp_path / "kg")
+    finally:
+        os.seteuid(user)
+        (tmp_path / "kg").chmod(0o700)

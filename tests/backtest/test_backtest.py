@@ -179,6 +179,27 @@ def test_a_folder_of_other_settings_is_refused(result: RecordFolder) -> None:
         backtest(fill(ox.Store()), settings(seed=1), result.path)
 
 
+def test_models_that_see_other_edges_are_not_put_beside_each_other(result: RecordFolder) -> None:
+    other = replace(settings(), split=replace(settings().split, key="another"))
+    with pytest.raises(ConfigError, match=r'split\.key was ".*", is "another"'):
+        backtest(fill(ox.Store()), other, result.path, models=["distmult"])
+    with pytest.raises(ConfigError, match=r"other settings \(first was 0, is 1\)"):
+        backtest(fill(ox.Store()), settings(), result.path, models=["distmult"], first=1)
+
+
+def test_a_refused_backtest_leaves_no_mark(tmp_path: Path) -> None:
+    store, out = fill(ox.Store(), ["1", "2", "10"]), tmp_path / "out"
+    first = backtest(store, settings(), out, methods=["leave"], last=1).records()
+    with pytest.raises(ConfigError, match="other settings"):
+        backtest(store, settings(), out, models=["distmult"], methods=["leave"], first=1)
+    other = fill(ox.Store(), ["2", "10"])
+    with pytest.raises(ConfigError, match="version 0 was"):
+        backtest(other, settings(seed=1), out, models=["transh"], methods=["leave"])
+    later = backtest(store, settings(), out, models=["distmult", "transh"], last=1)
+    assert {r.model for r in later.records()} == {"transe", "distmult", "transh"}
+    assert [r for r in later.records() if r.model == "transe"] == first
+
+
 def test_a_folder_of_another_history_is_refused(tmp_path: Path) -> None:
     backtest(fill(ox.Store(), ["1", "2"]), settings(), tmp_path / "out")
     with pytest.raises(ConfigError, match=r"version 1 was <.*2> when .* and is <.*10> now"):
@@ -217,7 +238,7 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
         backtest(store, settings(), out, methods=["update"])
 
 
-@pytest.mark.parametrize("name", ["history.json", "transe/recipe.json"])
+@pytest.mark.parametrize("name", ["history.json", "recipe.json", "transe/recipe.json"])
 def test_a_damaged_note_is_named(tmp_path: Path, name: str) -> None:
     store, out = fill(ox.Store(), ["1", "2"]), tmp_path / "out"
     backtest(store, settings(), out, methods=["update"])

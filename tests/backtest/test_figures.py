@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from kgsync.backtest.plots import _draw
-from kgsync.backtest.records import Moment, Record
+from kgsync.backtest.records import Method, Moment, Record
 from tests.test_cli import QUICK, kgsync
 from tests.worlds import GRAPHS, disk_store
 
@@ -66,18 +66,21 @@ def test_wrong_arguments_are_one_sentence(
 @pytest.mark.parametrize("measure", ["mrr", "seconds"])
 def test_every_model_has_a_panel_of_the_same_scale(measure: str) -> None:
     figure = Figure()
-    _draw(figure, [a_record(f"model {n}", 10.0 * n) for n in range(5)], measure, "name")
+    methods: tuple[Method, ...] = ("train", "update")
+    records = [a_record(f"model {n}", method, 10.0 * n) for n in range(5) for method in methods]
+    _draw(figure, records, measure, "name")
     training, *panels = figure.axes
     assert [panel.get_title() for panel in panels] == [f"model {n}: history" for n in range(5)]
     assert len({panel.get_ylim() for panel in panels}) == 1
+    assert len(training.lines) == 5
     assert (training.get_ylim() == panels[0].get_ylim()) == (measure != "seconds")
     labelled = [number for number, panel in enumerate(figure.axes) if panel.get_ylabel() == "name"]
     assert labelled == ([0, 1, 4] if measure == "seconds" else [0, 4])
 
 
-def a_record(model: str, value: float) -> Record:
+def a_record(model: str, method: Method, value: float) -> Record:
     """What a model came to at the first version."""
     numbers: dict[str, Any] = dict.fromkeys((field.name for field in fields(Record)), 0)
     moments = tuple(Moment(epoch, 1.0, value, value, None, None) for epoch in (1, 2))
-    told = {"model": model, "method": "update", "mrr": value, "seconds": value, "moments": moments}
+    told = {"model": model, "method": method, "mrr": value, "seconds": value, "moments": moments}
     return Record(**{**numbers, **told})

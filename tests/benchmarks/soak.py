@@ -53,6 +53,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--pause", type=float, default=8.0, help="seconds between two versions")
     options = parser.parse_args()
+    if reason := Virtuoso.missing():
+        print(f"Skipped: {reason}.")
+        return
     with (
         tempfile.TemporaryDirectory() as folder,
         Virtuoso(anonymous_updates=True) as server,

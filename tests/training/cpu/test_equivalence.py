@@ -101,6 +101,16 @@ def test_epochs_of_many_batches_of_wide_vectors_give_the_same_vectors(case: Mode
 
 
 @every_model
+def test_threads_share_batches_out_where_losses_are_summed(case: ModelCase) -> None:
+    """With a whole batch each they would not see each other's steps."""
+    summed = case.settings.name in ("transe", "transh", "transd")
+    for threads in (1, 2, 3):
+        _, model = twins(case)
+        trainer = CpuTrainer(model, some_triples(3), 7, np.random.default_rng(5), Cost(), threads)
+        assert len(trainer._bounds) - 1 == (7 * threads if summed else 7)
+
+
+@every_model
 def test_threads_see_the_same_batches(case: ModelCase) -> None:
     if case.settings.name == "transh":
         pytest.skip("its constraint counts once for every part of a batch")
