@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from pathlib import Path
 
 import pyoxigraph as ox
 
+from kgsync.durable import sync_to_disk
 from kgsync.errors import PermanentStoreError, TransientStoreError
 
 __all__ = ["bytes_on_disk", "compact", "finish_interrupted"]
@@ -47,7 +47,7 @@ def compact(path: Path) -> None:
                 _check_place(path, before)
                 raise
             before.rename(done)
-            _settle(path.parent)
+            sync_to_disk(path.parent)
         finally:
             dump.unlink(missing_ok=True)
             shutil.rmtree(fresh, ignore_errors=True)
@@ -61,7 +61,7 @@ def finish_interrupted(path: Path) -> None:
     before = _beside(path, "before")
     if not path.exists() and (before / "CURRENT").is_file():
         before.rename(path)
-        _settle(path.parent)
+        sync_to_disk(path.parent)
 
 
 def bytes_on_disk(path: Path) -> int:
@@ -81,15 +81,6 @@ def _check_place(path: Path, before: Path) -> None:
             f"a compaction was interrupted: the store is at {before}, unless {path} holds the same "
             f"already; move one of them away, and the right one to {path}"
         )
-
-
-def _settle(folder: Path) -> None:
-    """Have the names in a folder on the disk: what they replace is about to be removed."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _copy(path: Path, dump: Path, fresh: Path) -> None:

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kgsync.durable import write_file
 from kgsync.errors import StateLockedError
-from kgsync.state import State, write_file
+from kgsync.state import State
 
 __all__ = ["RunFile", "RunStatus", "moment"]
 

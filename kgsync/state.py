@@ -37,11 +37,12 @@ from typing import Any
 
 import safetensors
 
+from kgsync.durable import sync_to_disk, write_file
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
-from kgsync.publish.files import digest_of, read_json, recorded, sha256_of, sync_to_disk
+from kgsync.publish.files import digest_of, read_json, recorded, sha256_of
 from kgsync.publish.manifest import Manifest
 
-__all__ = ["FORMAT", "State", "VersionFolder", "write_file"]
+__all__ = ["FORMAT", "State", "VersionFolder"]
 
 FORMAT = 1
 _FOLDER = re.compile(r"\d{6,}")
@@ -330,22 +331,6 @@ class State:
                 f"cannot write {what} in {self.path}: {error}; {remedy} and run the step again. "
                 "The last committed version is untouched"
             ) from error
-
-
-def write_file(path: Path, text: str) -> None:
-    """Replace a small file in one step that survives a power cut."""
-    beside = path.with_name(path.name + ".new")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.rename(path)
-    except OSError:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    sync_to_disk(path.parent)
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:

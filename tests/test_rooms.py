@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMMON = {"errors", "queries"}
+COMMON = {"durable", "errors", "queries"}
 ALLOWED = {
     "adapters": {"adapters", "graph"},
     "backtest": {
         "backtest",
         "config",
+        "config_differences",
         "evaluation",
         "graph",
         "listener",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ import safetensors.torch
 from torch import Tensor
 
 from kgsync.config_differences import differences
+from kgsync.durable import UNFINISHED, write_file
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
@@ -95,7 +95,7 @@ class RecordFolder:
         self.path = path
         marker, text = path / "backtest.json", json.dumps({"format": _FORMAT})
         if not marker.exists():
-            unfinished = {marker.name + ".part"}
+            unfinished = {marker.name + UNFINISHED}
             if path.exists() and (
                 not path.is_dir() or {p.name for p in path.iterdir()} - unfinished
             ):
@@ -104,7 +104,7 @@ class RecordFolder:
                 )
             try:
                 path.mkdir(parents=True, exist_ok=True)
-                _write(marker, text.encode())
+                write_file(marker, text)
             except OSError as error:
                 raise ConfigError(f"cannot write results into {path}: {error.strerror}") from None
         elif marker.read_text(encoding="utf-8") != text:
@@ -140,7 +140,7 @@ class RecordFolder:
         path, text = folder / _RECIPE, json.dumps(recipe, indent=1, sort_keys=True)
         if not any(folder.rglob(_RECORDS)):  # a refused or failed run leaves no mark
             folder.mkdir(exist_ok=True)
-            _write(path, text.encode())
+            write_file(path, text)
             if not model:
                 (folder / _HISTORY).unlink(missing_ok=True)
         then, now = _read_json(path), json.loads(text)
@@ -164,7 +164,7 @@ class RecordFolder:
         path, now = self.path / _HISTORY, [graph_version, edges]
         history = _read_json(path) if path.exists() else []
         if version == len(history):
-            _write(path, json.dumps([*history, now], indent=1).encode())
+            write_file(path, json.dumps([*history, now], indent=1))
             return
         then = history[version]
         if then[0] != graph_version:
@@ -196,9 +196,9 @@ class RecordFolder:
         """Keep a finished record; the tables of the version before last are not needed any more."""
         model, method, version = record.model, record.method, record.version
         path = self._file(model, method, version, "safetensors")
-        _write(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))
+        write_file(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))
         text = json.dumps(asdict(record), indent=1)
-        _write(self._file(model, method, version, "json"), text.encode())
+        write_file(self._file(model, method, version, "json"), text)
         if version > 1:
             self._file(model, method, version - 1, "safetensors").unlink(missing_ok=True)
 
@@ -216,7 +216,7 @@ class RecordFolder:
         table = pa.Table.from_pylist(rows)
         _write_table(self.path / "results.parquet", pq.write_table, table)
         _write_table(self.path / "results.csv", pa.csv.write_csv, table)
-        _write(self.path / "results.json", json.dumps(rows, indent=1).encode())
+        write_file(self.path / "results.json", json.dumps(rows, indent=1))
         moments = [
             {"model": r.model, "method": r.method, "version": r.version, **asdict(moment)}
             for r in records
@@ -249,14 +249,4 @@ def _read_json(path: Path) -> Any:
 def _write_table(path: Path, write: Callable[[Any, Any], None], table: Any) -> None:
     sink = pa.BufferOutputStream()
     write(table, sink)
-    _write(path, sink.getvalue().to_pybytes())
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file aside, then rename it: it is there whole, or not at all."""
-    aside = path.with_name(path.name + ".part")
-    with aside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.rename(path)
+    write_file(path, sink.getvalue().to_pybytes())

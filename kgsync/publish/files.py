@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ __all__ = [
     "sealed",
     "sha256_of",
     "sidecar_files",
-    "sync_to_disk",
 ]
 
 FOLDER = "embeddings"
@@ -53,19 +51,6 @@ def digest_of(content: Any) -> str:
 def sealed(content: dict[str, Any]) -> dict[str, Any]:
     """The same with a checksum of itself, as `sha256`."""
     return {**content, "sha256": digest_of(content)}
-
-
-def sync_to_disk(path: Path) -> None:
-    """Have what was written to a file or a folder survive a power cut.
-
-    Raises:
-        OSError: The disk refused.
-    """
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def sidecar_files(files: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -16,9 +16,9 @@ import pyoxigraph as ox
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from kgsync.durable import sync_to_disk
 from kgsync.errors import StateCorruptedError
 from kgsync.publish.delta import blocks, distances
-from kgsync.publish.files import sync_to_disk
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.sidecar import INDEX, TENSORS
 from kgsync.queries import is_iri

@@ -278,7 +278,7 @@ def test_two_processes_do_not_work_in_one_folder(tmp_path: Path) -> None:
 
 def test_a_folder_left_before_its_first_file_is_taken(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "backtest.json.part").write_text("{")
+    (tmp_path / "out" / "backtest.json.new").write_text("{")
     backtest(fill(ox.Store(), ["1", "2"]), settings(), tmp_path / "out", methods=["leave"])
 
 

@@ -1,0 +1,45 @@
+"""Files that are there whole or not at all, also after a power cut."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["UNFINISHED", "sync_to_disk", "write_file"]
+
+UNFINISHED = ".new"
+"""What the name of a file ends with until it is complete."""
+
+
+def write_file(path: Path, content: bytes | str) -> None:
+    """Replace a file in one step.
+
+    Raises:
+        OSError: The disk refused; the file is as it was.
+    """
+    beside = path.with_name(path.name + UNFINISHED)
+    try:
+        with beside.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.rename(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    sync_to_disk(path.parent)
+
+
+def sync_to_disk(path: Path) -> None:
+    """Have what was written to a file, or the names in a folder, on the disk.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
