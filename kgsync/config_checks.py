@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from kgsync.config_toml import check_choices
 from kgsync.durations import seconds_of
 from kgsync.errors import ConfigError
 
@@ -17,8 +19,8 @@ Rules = list[tuple[bool, str]]
 
 _DIVISORS = {"analogy": 4, "complex": 2}
 """Models whose vectors fall into parts of equal length."""
-_LARGEST_RATE = 3.4e38
-"""What single precision holds; one that is merely too large to learn shows itself in training."""
+_LARGEST_RATE = 1_000_000
+"""Far above any that learns, far below what single precision holds."""
 _CLOSED_FORMS = "transe", "transh"
 """Models for which the best place of a new element can be computed."""
 
@@ -35,6 +37,8 @@ def check(settings: Settings) -> None:
     if model.name not in MODELS:
         known = ", ".join(sorted(MODELS))
         raise ConfigError(f"there is no model named {model.name!r}; known models: {known}")
+    for part in fields(settings):
+        check_choices(getattr(settings, part.name), part.name)
     rules = [
         (min(split.validation, split.test) >= 0, "split: shares must not be negative"),
         (split.validation + split.test < 1, "split: no training edges would be left"),
@@ -120,7 +124,7 @@ def check(settings: Settings) -> None:
     ):
         rate = getattr(getattr(settings, section), key)
         holds = rate is None or 0 < rate <= _LARGEST_RATE
-        rules.append((holds, f"{section}: {key} must be above 0 and at most {_LARGEST_RATE}"))
+        rules.append((holds, f"{section}: {key} must be above 0 and at most {_LARGEST_RATE:,}"))
     rules += _schedule_rules(settings.schedule)
     rules += _endpoint_rules(settings)
     for right, message in rules:

@@ -1,4 +1,4 @@
-"""From TOML data to frozen dataclasses, every key and type checked."""
+"""From TOML data to frozen dataclasses, every key and type checked; and what Python code gives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from kgsync.errors import ConfigError
 
-__all__ = ["build"]
+__all__ = ["build", "check_choices"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,27 @@ def build(cls: type[T], data: Any, where: str) -> T:
             raise ConfigError(f"{where} has no key {key!r}; {hint}")
     values = {key: _value(hints[key], value, f"{where}: {key}") for key, value in data.items()}
     return cls(**values)
+
+
+def check_choices(section: Any, where: str) -> None:
+    """See that choices are among those there are, and numbers are numbers.
+
+    Args:
+        section: A dataclass, however it was made.
+        where: What to call it.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    for name, hint in typing.get_type_hints(type(section)).items():
+        value, place = getattr(section, name), f"{where}: {name}"
+        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        if is_dataclass(value):
+            check_choices(value, place)
+        elif value is None and type(None) in kinds:
+            continue
+        elif typing.get_origin(hint) is Literal or {bool, int, float}.intersection(kinds):
+            _value(hint, value, place)
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

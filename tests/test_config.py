@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from kgsync.config import ModelSettings, RunSettings, Settings, TrainingSettings, load_settings
+from kgsync.config import (
+    ModelSettings,
+    RunSettings,
+    Settings,
+    TrainingSettings,
+    UpdateSettings,
+    load_settings,
+)
 from kgsync.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        (RunSettings(backend=cast("Any", "cuda")), "run: backend must be one of auto, cpu, torch"),
+        (RunSettings(threads=cast("Any", 1.5)), "run: threads must be of type int, not 1.5"),
+        (RunSettings(seed=cast("Any", None)), "run: seed must be of type int, not None"),
+        (ModelSettings(norm=cast("Any", "l3")), "model: norm must be one of l1, l2, l2sq, not"),
+        (TrainingSettings(steps=cast("Any", "pairs")), "training: steps must be one of batch, pai"),
+        (TrainingSettings(corruption=cast("Any", "bern")), "training: corruption must be one of"),
+        (TrainingSettings(learning_rate=cast("Any", "1")), "learning_rate must be of type float"),
+        (UpdateSettings(start_vectors=cast("Any", "avg")), "update: start_vectors must be one of"),
+    ],
+)
+def test_python_code_cannot_choose_what_there_is_not_either(section: Any, message: str) -> None:
+    name = type(section).__name__.removesuffix("Settings").lower()
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        Settings(**{name: section})
+
+
+def test_python_code_may_give_whole_numbers_for_others_and_nothing_for_defaults() -> None:
+    given = TrainingSettings(learning_rate=1)
+    assert Settings(training=given).rates().training == 1
+    assert Settings(training=TrainingSettings(learning_rate=None)).training.learning_rate is None
 
 
 def test_work_is_done_on_the_cpu_unless_told() -> None:

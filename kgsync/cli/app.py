@@ -238,7 +238,9 @@ def backtest(
     ] = "",
     first: Annotated[int, typer.Option(help="First version, counted from 0.")] = 0,
     last: Annotated[int | None, typer.Option(help="Last version; the newest if not given.")] = None,
-    plots: Annotated[bool, typer.Option(help="Draw figures.")] = True,
+    plots: Annotated[
+        bool | None, typer.Option(help="Draw figures; by default if matplotlib is there.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare updating, recalculating and leaving alone over the versions of a graph.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run_backtest"]
 
+_NO_FIGURES = "figures need matplotlib: pip install 'kgsync[plots]'"
+
 
 def run_backtest(
     config: Path,
@@ -26,9 +29,12 @@ def run_backtest(
     first: int,
     last: int | None,
     *,
-    plots: bool,
+    plots: bool | None,
 ) -> None:
     """Run a backtest, or go on with it, and show what it comes to."""
+    can_draw = find_spec("matplotlib") is not None
+    if plots and not can_draw:
+        raise ConfigError(_NO_FIGURES)
     settings = load_settings(config)
     if settings.source.store is None:
         raise ConfigError(f"{config} names no store; set source.store")
@@ -60,13 +66,15 @@ def run_backtest(
     output.text("\nMRR: updated ÷ recalculated, mean; over leaving: at the last version.")
     output.text("NMC and time: recalculated ÷ updated, median and total; higher is better.")
     files = sorted(str(path) for path in out.glob("results.*"))
-    if plots:
+    if plots or (plots is None and can_draw):
         from kgsync.backtest.plots import draw_figures
 
         files += [str(path) for path in draw_figures(records, out / "figures")]
     output.heading("Files")
     for file in files:
         output.text(f"  {file}")
+    if plots is None and not can_draw:
+        output.text(f"\n{_NO_FIGURES}")
     output.data(
         {
             "records": [asdict(record) for record in records],

@@ -12,6 +12,9 @@ __all__ = ["on_threads", "usable_cpus", "use_threads"]
 
 Result = TypeVar("Result")
 
+_started_by: dict[str, int] = {}
+"""The process that has started the threads of torch: no fork of it has them."""
+
 
 def on_threads(work: Callable[[int], Result], count: int) -> list[Result]:
     """Do work once on each of so many threads, this one being the first.
@@ -34,13 +37,17 @@ def use_threads(count: int) -> None:
     """Set torch's thread count; 0 takes every CPU this process may run on.
 
     Idle OpenMP threads that spin made torch 16 to 31 times slower beside one other busy process,
-    so they are told to sleep. That setting is read once, when torch is loaded.
+    so they are told to sleep. That setting is read once, when torch is loaded. In a fork of a
+    process that has used several, torch would wait for them for ever: there it gets one.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
-    torch.set_num_threads(count or usable_cpus())
+    count = count or usable_cpus()
+    if count > 1 and _started_by.setdefault("torch", os.getpid()) != os.getpid():
+        count = 1
+    torch.set_num_threads(count)
 
 
 def usable_cpus() -> int:

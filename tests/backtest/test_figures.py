@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from matplotlib.figure import Figure
 
 from kgsync.backtest.plots import _draw
 from kgsync.backtest.records import Method, Moment, Record
+from kgsync.cli.backtest import run_backtest
+from kgsync.errors import ConfigError
 from tests.test_cli import QUICK, kgsync
 from tests.worlds import GRAPHS, disk_store
 
@@ -42,6 +45,21 @@ def test_the_command_goes_on_and_speaks_json(project: Path) -> None:
     answer = json.loads(done.stdout)
     assert len(answer["records"]) == 2 * 4
     assert {summary["model"] for summary in answer["summary"]} == {"transe", "distmult"}
+
+
+def test_without_matplotlib_there_are_results_but_no_figures(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(project)
+    config, out = Path("kgsync.toml"), Path("plain")
+    with pytest.raises(ConfigError, match="figures need matplotlib"):
+        run_backtest(config, out, [], ["leave"], 0, None, plots=True)
+    assert not out.exists()  # told before the work
+    run_backtest(config, out, [], ["leave"], 0, None, plots=None)
+    assert "figures need matplotlib" in capsys.readouterr().out
+    assert (out / "results.csv").exists()
+    assert not (out / "figures").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from kgsync import config_checks
 from kgsync.config import ModelSettings, Settings, TrainingSettings
 from kgsync.errors import TrainingError
 from kgsync.evaluation.cost import Cost
@@ -141,6 +142,22 @@ def test_an_entity_without_training_triples_keeps_its_start_vector() -> None:
     assert moved.nonzero().flatten().tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.fixture
+def _any_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings refuse the rates that would do it at once."""
+    monkeypatch.setattr(config_checks, "_LARGEST_RATE", float("inf"))
+
+
+def test_a_rate_that_settings_allow_may_still_be_too_high() -> None:
+    settings = Settings(
+        model=ModelSettings(name="transe", dimension=8, norm="l2sq"),
+        training=TrainingSettings(epochs=20, learning_rate=1e6, validate_every=0),
+    )
+    with pytest.raises(TrainingError, match="lower the learning rate"):
+        train_offline(VERSION.problem(settings), Cost())
+
+
+@pytest.mark.usefixtures("_any_rate")
 @pytest.mark.parametrize(("name", "rate"), [("transe", 1e38), ("distmult", 1e30)])
 def test_a_loss_that_becomes_infinite_stops_training(name: str, rate: float) -> None:
     settings = Settings(
@@ -151,6 +168,7 @@ def test_a_loss_that_becomes_infinite_stops_training(name: str, rate: float) -> 
         train_offline(VERSION.problem(settings), Cost())
 
 
+@pytest.mark.usefixtures("_any_rate")
 def test_vectors_that_overflow_in_the_very_last_step_are_an_error_too() -> None:
     """No loss is computed after it that could tell."""
     settings = Settings(

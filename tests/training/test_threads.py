@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from threading import Barrier, get_ident
 
 import pytest
@@ -27,6 +29,30 @@ def test_the_environment_is_left_alone_once_torch_is_loaded(
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     use_threads(1)
     assert "OMP_WAIT_POLICY" not in os.environ
+
+
+FORKED = """
+import multiprocessing, sys
+import torch
+from kgsync.training.threads import use_threads
+
+def work():
+    use_threads(2)
+    rows = torch.arange(400_000) % 1000
+    assert torch.rand(1000, 100)[rows].shape == (400_000, 100)
+
+work()
+child = multiprocessing.get_context("fork").Process(target=work)
+child.start()
+child.join(30)
+child.kill()
+child.join()
+sys.exit(child.exitcode)
+"""
+
+
+def test_a_fork_does_not_wait_for_threads_that_it_does_not_have() -> None:
+    assert subprocess.run([sys.executable, "-c", FORKED], check=False).returncode == 0
 
 
 def test_each_thread_does_its_share_the_caller_s_first_and_results_keep_their_order() -> None:

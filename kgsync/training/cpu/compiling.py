@@ -8,6 +8,8 @@ does not train: the same input and seed give the same vectors, the first time to
 from __future__ import annotations
 
 import fcntl
+import logging
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +23,7 @@ import torch
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync.config import ModelSettings
+from kgsync.errors import ConfigError
 from kgsync.evaluation import ranking
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.hashing import Hashes
@@ -37,6 +40,7 @@ from kgsync.training.samplers import CorrectedSampler
 
 __all__ = ["load_kernels"]
 
+_log = logging.getLogger(__name__)
 _STAMP = ".compiled"
 _MEGABYTES = 1
 _TRIPLES = np.array([[0, 1], [0, 0], [1, 2]])
@@ -50,7 +54,12 @@ def load_kernels(settings: ModelSettings, *, ranking_only: bool = False) -> None
     Args:
         settings: The model.
         ranking_only: Torch trains, but it is the kernels that rank.
+
+    Raises:
+        ConfigError: Numba was told not to compile.
     """
+    if getattr(numba.config, "DISABLE_JIT", 0):
+        raise ConfigError("kgsync needs its compiled kernels; unset NUMBA_DISABLE_JIT")
     for name in ("ranking",) if ranking_only else _GROUPS:
         kernels, parts = _GROUPS[name]
         folders = [kernel.stats.cache_path for kernel in kernels]
@@ -61,7 +70,7 @@ def load_kernels(settings: ModelSettings, *, ranking_only: bool = False) -> None
 
 
 def _compile_once(name: str, folders: list[Path]) -> None:
-    """Fill the cache, unless a stamp in it says that it was filled from these very texts."""
+    """Have the cache filled, unless a stamp in it says that it was, from these very texts."""
     stamp = folders[0] / f"kgsync-{_made_of()}{_STAMP}"
     if stamp.exists():
         return
@@ -73,16 +82,30 @@ def _compile_once(name: str, folders: list[Path]) -> None:
         for folder in folders:
             for file in (*folder.glob("*.nb[ic]"), *folder.glob(f"kgsync-*{_STAMP}")):
                 file.unlink(missing_ok=True)
-        command = [sys.executable, "-c", f"import {__name__} as c; c._compile({name!r})"]
-        done = subprocess.run(command, check=False, capture_output=True)  # noqa: S603
-        if done.returncode == 0:
-            stamp.touch()
+        code = f"import {__name__} as c; c._compile({name!r}, {str(stamp)!r})"
+        # It finds what this process finds, and holds the lock on if this process is killed.
+        places = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-P", "-c", code],
+            env={**os.environ, "PYTHONPATH": places},
+            pass_fds=[lock.fileno()],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            _log.warning(
+                "the kernels are compiled by this process, as another could not: %s", reason
+            )
+            stamp.touch()  # what this one compiles is kept
 
 
-def _compile(name: str) -> None:
+def _compile(name: str, stamp: str) -> None:
     for model in ("transe", "transh", "distmult"):
         for part in _GROUPS[name][1]:
             part(ModelSettings(model))
+    Path(stamp).touch()
 
 
 def _train(settings: ModelSettings) -> None:

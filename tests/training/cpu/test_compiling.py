@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kgsync.config import ModelSettings
+from kgsync.errors import ConfigError
 from kgsync.training.cpu import compiling
 from kgsync.training.cpu.texts import digest_of_texts
 
@@ -32,9 +36,59 @@ def test_going_back_to_an_older_text_compiles_again(
         assert kernel.exists()
 
 
-def test_a_compiler_that_fails_leaves_no_stamp(tmp_path: Path) -> None:
+def test_a_compiler_that_fails_is_told_and_what_is_compiled_instead_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     compiling._compile_once("no such group", [tmp_path])
-    assert _stamps(tmp_path) == []
+    assert "as another could not: KeyError: 'no such group'" in caplog.text
+    kernel = tmp_path / "steps.run_batches-1.py311.1.nbc"
+    kernel.touch()
+    compiling._compile_once("no such group", [tmp_path])
+    assert kernel.exists()
+
+
+def test_the_compiler_does_not_import_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
+    (tmp_path / "secrets.py").write_text("raise SystemExit('somebody else's module')")
+    code = (
+        "from pathlib import Path\n"
+        "from kgsync.training.cpu import compiling\n"
+        "Path('cache').mkdir()\n"
+        "compiling._compile_once('ranking', [Path('cache')])"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert len(list((tmp_path / "cache").glob("*.compiled"))) == 1
+
+
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from kgsync.training.cpu import compiling
+compiling._made_of = lambda: "text"
+def run(command, **options):  # begins, and is killed in the middle of it
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(2)"], **{
+        key: value for key, value in options.items() if key == "pass_fds"
+    })
+    os.kill(os.getpid(), signal.SIGKILL)
+compiling.subprocess.run = run
+compiling._compile_once("ranking", [Path(sys.argv[1])])
+"""
+
+
+def test_nobody_compiles_beside_the_compiler_of_a_process_that_was_killed(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with (tmp_path / "kgsync.lock").open("w") as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # once it has ended
+
+
+def test_without_compiling_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    with pytest.raises(ConfigError, match="unset NUMBA_DISABLE_JIT"):
+        compiling.load_kernels(ModelSettings())
 
 
 def test_without_a_folder_to_write_kernels_work_all_the_same(tmp_path: Path) -> None:
