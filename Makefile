@@ -30,7 +30,8 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
 	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training quality --quality-epochs 10
 	$(BENCH)/bin/$(RECORD) 'Equal quality' tests.benchmarks.training race retraining --scratch-epochs 500
-	$(BENCH)/bin/$(RECORD) 'Large graphs' tests.benchmarks.training update growth --steps pair
+	$(BENCH)/bin/$(RECORD) 'A large update' tests.benchmarks.training update --steps pair
+	$(BENCH)/bin/$(RECORD) Growth tests.benchmarks.training growth
 	$(BIN)/$(RECORD) 'Scheduled sync' tests.benchmarks.soak
 
 clean:

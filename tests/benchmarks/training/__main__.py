@@ -37,7 +37,7 @@ PARTS: dict[str, Part] = {
         work, o.models, o.quality_epochs, o.rate, 5 * o.tested, o.seeds
     ),
     "race": lambda work, o: race.table(work, o.threads, o.their_epochs, 5 * o.tested),
-    "growth": lambda work, o: growth.table(o.size, o.seconds, o.threads, o.steps),
+    "growth": lambda work, o: growth.table(o.size, o.seconds, o.threads),
     "update": lambda work, o: update.table(o.size, o.share, o.threads, o.old_epochs, o.steps),
     "retraining": lambda work, o: retraining.table(
         work, "transe", o.threads, o.scratch_epochs, o.tested
@@ -70,7 +70,7 @@ def _options() -> argparse.Namespace:
     add("--triples", type=int, default=0, help="train on so many triples of FB15K; 0 for all")
     add("--tested", type=int, default=1000, help="triples to validate and compare metrics on")
     add("--threads", type=int, default=2, help="of race, growth, update and retraining")
-    add("--steps", choices=("batch", "pair"), default="batch", help="of growth and update")
+    add("--steps", choices=("batch", "pair"), default="batch", help="of update")
     add("--size", type=float, default=1.0, help="share of the size of invented graphs")
     add("--share", type=float, default=1.0, help="share of the update's epochs; others are guessed")
     add("--old-epochs", type=int, default=20, help="training of the version that is updated")

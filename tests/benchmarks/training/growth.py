@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import suppress
+from itertools import product
 from typing import TYPE_CHECKING
 
 from kgsync.memory import forget_peak, peak_mb, resident_mb
@@ -49,14 +50,14 @@ def epochs(edges: int, entities: int, threads: int, seconds: float, steps: Steps
     return {"epoch": clock.epoch, "grown": grown, "vectors": vectors}
 
 
-def table(share: float, seconds: float, threads: int, steps: Steps) -> str:
-    """One row a size."""
-    head = ["edges", "entities", "s an epoch", "edges/s", "MB in all", "MB vectors"]
+def table(share: float, seconds: float, threads: int) -> str:
+    """One row a way of taking steps and a size."""
+    head = ["a step a", "edges", "entities", "s an epoch", "edges/s", "MB in all", "MB vectors"]
     rows = [[*head, "vectors: bytes an entity", "rest: bytes an edge"]]
-    for full_edges, full_entities in SIZES:
+    for steps, (full_edges, full_entities) in product(("batch", "pair"), SIZES):
         edges, entities = round(full_edges * share), round(full_entities * share)
         run = alone(epochs, threads, seconds=seconds, steps=steps, edges=edges, entities=entities)
-        first = [f"{edges:,}", f"{entities:,}"]
+        first = [steps, f"{edges:,}", f"{entities:,}"]
         if run is None:
             rows.append([*first, "failed", "", "", "", "", ""])
             continue
@@ -64,5 +65,5 @@ def table(share: float, seconds: float, threads: int, steps: Steps) -> str:
         cells = [f"{run['epoch']:.2f}", f"{edges / run['epoch']:,.0f}", f"{run['grown']:,.0f}"]
         each = run["vectors"] * _MEGABYTE / entities
         rows.append([*first, *cells, f"{run['vectors']:,.0f}", f"{each:.0f}", f"{rest:.0f}"])
-    title = f"Growth: TransE, {_RELATIONS} relations, {threads} threads, a step a {steps}"
+    title = f"Growth: TransE, {_RELATIONS} relations, {threads} threads"
     return f"### {title}\n\n{aligned(rows)}\n"
