@@ -61,7 +61,7 @@ class OxigraphStore:
         path = Path(target)
         try:
             finish_interrupted(path)
-            there = (path / "CURRENT").is_file()
+            there = _is_store(path)
         except OSError as error:
             raise PermanentStoreError(
                 f"cannot open the Oxigraph store at {path}: {error.strerror}"
@@ -239,6 +239,15 @@ def custom_functions(
         return call
 
     return {ox.NamedNode(iri): over_theirs(function) for iri, function in functions.items()}
+
+
+def _is_store(path: Path) -> bool:
+    """Whether there is one; an error if that may not be known."""
+    try:
+        (path / "CURRENT").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _writable(store: ox.Store) -> bool:

@@ -6,7 +6,7 @@ import math
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from kgsync.config_toml import check_choices
+from kgsync.config_toml import check_types
 from kgsync.durations import seconds_of
 from kgsync.errors import ConfigError
 
@@ -38,7 +38,7 @@ def check(settings: Settings) -> None:
         known = ", ".join(sorted(MODELS))
         raise ConfigError(f"there is no model named {model.name!r}; known models: {known}")
     for part in fields(settings):
-        check_choices(getattr(settings, part.name), part.name)
+        check_types(getattr(settings, part.name), part.name)
     rules = [
         (min(split.validation, split.test) >= 0, "split: shares must not be negative"),
         (split.validation + split.test < 1, "split: no training edges would be left"),

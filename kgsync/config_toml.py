@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from kgsync.errors import ConfigError
 
-__all__ = ["build", "check_choices"]
+__all__ = ["build", "check_types"]
 
 T = TypeVar("T")
 
@@ -31,24 +31,22 @@ def build(cls: type[T], data: Any, where: str) -> T:
     return cls(**values)
 
 
-def check_choices(section: Any, where: str) -> None:
-    """See that choices are among those there are, and numbers are numbers.
+def check_types(section: Any, where: str) -> None:
+    """See that a dataclass that was made in Python holds what it says.
 
     Args:
-        section: A dataclass, however it was made.
+        section: The dataclass.
         where: What to call it.
 
     Raises:
-        ConfigError: One is not.
+        ConfigError: A value is not of its type, or none of its choices.
     """
     for name, hint in typing.get_type_hints(type(section)).items():
         value, place = getattr(section, name), f"{where}: {name}"
-        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        optional = isinstance(hint, types.UnionType) and type(None) in typing.get_args(hint)
         if is_dataclass(value):
-            check_choices(value, place)
-        elif value is None and type(None) in kinds:
-            continue
-        elif typing.get_origin(hint) is Literal or {bool, int, float}.intersection(kinds):
+            check_types(value, place)
+        elif value is not None or not optional:
             _value(hint, value, place)
 
 
@@ -63,7 +61,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         raise ConfigError(f"{where} must be one of {', '.join(options)}, not {value!r}")
     if origin is dict and not _has_texts(value, dict):
         raise ConfigError(f"{where} must be a table of texts")  # it may hold a secret
-    if origin is tuple and not _has_texts(value, list):
+    if origin is tuple and not _has_texts(value, (list, tuple)):
         raise ConfigError(f"{where} must be a list of texts, not {value!r}")
     if origin is not None:
         return tuple(value) if origin is tuple else value
@@ -74,7 +72,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     return value
 
 
-def _has_texts(value: Any, kind: type[Any]) -> bool:
+def _has_texts(value: Any, kind: type[Any] | tuple[type[Any], ...]) -> bool:
     if not isinstance(value, kind):
         return False
     items: Iterable[Any] = value.values() if isinstance(value, dict) else value

@@ -16,7 +16,7 @@ def write_file(path: Path, content: bytes | str) -> None:
     """Replace a file in one step.
 
     Raises:
-        OSError: The disk refused; the file is as it was.
+        OSError: The disk refused; the file is as it was, or new but not safe from a power cut.
     """
     beside = path.with_name(path.name + UNFINISHED)
     try:

@@ -9,9 +9,12 @@ from typing import Any, cast
 import pytest
 
 from kgsync.config import (
+    FilterSettings,
     ModelSettings,
     RunSettings,
+    ScheduleSettings,
     Settings,
+    SplitSettings,
     TrainingSettings,
     UpdateSettings,
     load_settings,
@@ -29,6 +32,9 @@ from kgsync.errors import ConfigError
         (TrainingSettings(steps=cast("Any", "pairs")), "training: steps must be one of batch, pai"),
         (TrainingSettings(corruption=cast("Any", "bern")), "training: corruption must be one of"),
         (TrainingSettings(learning_rate=cast("Any", "1")), "learning_rate must be of type float"),
+        (FilterSettings(include=cast("Any", "http://p")), "filter: include must be a list of text"),
+        (ScheduleSettings(every=cast("Any", 15)), "schedule: every must be of type str, not 15"),
+        (SplitSettings(key=cast("Any", 5)), "split: key must be of type str, not 5"),
         (UpdateSettings(start_vectors=cast("Any", "avg")), "update: start_vectors must be one of"),
     ],
 )

@@ -9,7 +9,9 @@ from typing import Any
 from kgsync.backtest.records import METHODS, Record
 from kgsync.errors import ConfigError
 
-__all__ = ["draw_figures"]
+__all__ = ["NO_FIGURES", "draw_figures"]
+
+NO_FIGURES = "figures need matplotlib: pip install 'kgsync[plots]'"
 
 _STYLES: dict[str, Any] = {"update": "-", "recalculate": "--", "leave": ":"}
 _NAMES = {"update": "updated", "recalculate": "recalculated", "leave": "left as it was"}
@@ -33,7 +35,7 @@ def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ConfigError("figures need matplotlib; install kgsync[plots]") from None
+        raise ConfigError(NO_FIGURES) from None
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for measure, (name, logarithmic) in _FIGURES.items():

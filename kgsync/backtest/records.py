@@ -138,7 +138,8 @@ class RecordFolder:
         """
         folder = self.path / model
         path, text = folder / _RECIPE, json.dumps(recipe, indent=1, sort_keys=True)
-        if not any(folder.rglob(_RECORDS)):  # a refused or failed run leaves no mark
+        # A run that was refused or failed before its first result leaves no mark.
+        if not any(folder.glob(_RECORDS if model else f"*/{_RECORDS}")):
             folder.mkdir(exist_ok=True)
             write_file(path, text)
             if not model:
@@ -163,8 +164,8 @@ class RecordFolder:
         """
         path, now = self.path / _HISTORY, [graph_version, edges]
         history = _read_json(path) if path.exists() else []
-        if version == len(history):
-            write_file(path, json.dumps([*history, now], indent=1))
+        if not any(self.path.glob(f"*/{version:04d}-*.json")):  # nothing has come of it yet
+            write_file(path, json.dumps([*history[:version], now], indent=1))
             return
         then = history[version]
         if then[0] != graph_version:
@@ -205,7 +206,7 @@ class RecordFolder:
     def records(self) -> list[Record]:
         """All finished records, by model, version and method."""
         return sorted(
-            map(_read, self.path.rglob(_RECORDS)),
+            map(_read, self.path.glob(f"*/{_RECORDS}")),
             key=lambda r: (r.model, r.version, r.method),
         )
 

@@ -97,7 +97,8 @@ def backtest(
 def _shared_recipe(settings: Settings, first: int) -> dict[str, Any]:
     """What all models see: which versions, and which of their edges for what."""
     meaning = settings.fingerprint()
-    return {key: meaning[key] for key in ("graphs", "scope", "filter", "split")} | {"first": first}
+    shared = {key: meaning[key] for key in ("graphs", "scope", "filter", "split", "seed")}
+    return {**shared, "test_sample": settings.evaluation.test_sample, "first": first}
 
 
 def _recipe(settings: Settings) -> dict[str, Any]:

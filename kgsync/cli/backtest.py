@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_backtest"]
 
-_NO_FIGURES = "figures need matplotlib: pip install 'kgsync[plots]'"
-
 
 def run_backtest(
     config: Path,
@@ -32,19 +30,20 @@ def run_backtest(
     plots: bool | None,
 ) -> None:
     """Run a backtest, or go on with it, and show what it comes to."""
-    can_draw = find_spec("matplotlib") is not None
-    if plots and not can_draw:
-        raise ConfigError(_NO_FIGURES)
     settings = load_settings(config)
     if settings.source.store is None:
         raise ConfigError(f"{config} names no store; set source.store")
     from kgsync.training.threads import use_threads
 
     use_threads(settings.run.threads)  # before anything else loads torch
+    from kgsync.backtest.plots import NO_FIGURES, draw_figures
     from kgsync.backtest.records import METHODS
     from kgsync.backtest.run import backtest
     from kgsync.backtest.summary import summarize
 
+    can_draw = find_spec("matplotlib") is not None
+    if plots and not can_draw:
+        raise ConfigError(NO_FIGURES)
     with output.listening() as listener:
         folder = backtest(
             settings.source.store,
@@ -67,14 +66,12 @@ def run_backtest(
     output.text("NMC and time: recalculated ÷ updated, median and total; higher is better.")
     files = sorted(str(path) for path in out.glob("results.*"))
     if plots or (plots is None and can_draw):
-        from kgsync.backtest.plots import draw_figures
-
         files += [str(path) for path in draw_figures(records, out / "figures")]
     output.heading("Files")
     for file in files:
         output.text(f"  {file}")
     if plots is None and not can_draw:
-        output.text(f"\n{_NO_FIGURES}")
+        output.text(f"\n{NO_FIGURES}")
     output.data(
         {
             "records": [asdict(record) for record in records],

@@ -6,14 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 __all__ = ["on_threads", "usable_cpus", "use_threads"]
 
 Result = TypeVar("Result")
-
-_started_by: dict[str, int] = {}
-"""The process that has started the threads of torch: no fork of it has them."""
 
 
 def on_threads(work: Callable[[int], Result], count: int) -> list[Result]:
@@ -45,9 +43,18 @@ def use_threads(count: int) -> None:
     import torch
 
     count = count or usable_cpus()
-    if count > 1 and _started_by.setdefault("torch", os.getpid()) != os.getpid():
+    if count > 1 and _process_with_threads() != os.getpid():
         count = 1
     torch.set_num_threads(count)
+
+
+@cache
+def _process_with_threads() -> int:
+    """The first to ask for several threads of torch; no fork of it has them."""
+    import torch
+
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+    return os.getpid()
 
 
 def usable_cpus() -> int:

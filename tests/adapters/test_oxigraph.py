@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -108,15 +111,26 @@ def test_a_store_cannot_be_made_on_a_disk_that_cannot_be_written(small_disk: Pat
         open_store(small_disk / "new", create=True)
 
 
-def test_a_store_that_may_not_be_entered_is_not_told_as_missing(tmp_path: Path) -> None:
-    OxigraphStore.open(tmp_path / "kg", create=True).close()
-    (tmp_path / "kg").chmod(0)
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may do anything."""
     user = os.geteuid()
-    if user == 0:  # whom nothing is forbidden
+    if user == 0:
         os.seteuid(65534)
     try:
-        with pytest.raises(PermanentStoreError, match=r"cannot open .*kg: Permission denied"):
-            open_store(tmp_path / "kg")
+        yield
     finally:
         os.seteuid(user)
-        (tmp_path / "kg").chmod(0o700)
+
+
+def test_a_store_that_may_not_be_entered_is_not_told_as_missing() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # all of which anybody may enter
+        Path(folder).chmod(0o755)
+        path = Path(folder, "kg")
+        with as_nobody(), pytest.raises(PermanentStoreError, match="there is no Oxigraph store"):
+            open_store(path)
+        OxigraphStore.open(path, create=True).close()
+        path.chmod(0)
+        with as_nobody(), pytest.raises(PermanentStoreError, match=r"kg: Permission denied"):
+            open_store(path)
+        path.chmod(0o700)

@@ -175,7 +175,7 @@ def test_more_versions_models_and_methods_can_be_added_later(tmp_path: Path) -> 
 
 
 def test_a_folder_of_other_settings_is_refused(result: RecordFolder) -> None:
-    with pytest.raises(ConfigError, match=r"other settings \(run\.seed was 0, is 1\)"):
+    with pytest.raises(ConfigError, match=r"other settings \(seed was 0, is 1\)"):
         backtest(fill(ox.Store()), settings(seed=1), result.path)
 
 
@@ -193,11 +193,27 @@ def test_a_refused_backtest_leaves_no_mark(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="other settings"):
         backtest(store, settings(), out, models=["distmult"], methods=["leave"], first=1)
     other = fill(ox.Store(), ["2", "10"])
+    shorter = replace(settings(), training=replace(settings().training, epochs=1))
     with pytest.raises(ConfigError, match="version 0 was"):
-        backtest(other, settings(seed=1), out, models=["transh"], methods=["leave"])
+        backtest(other, shorter, out, models=["transh"], methods=["leave"])
     later = backtest(store, settings(), out, models=["distmult", "transh"], last=1)
     assert {r.model for r in later.records()} == {"transe", "distmult", "transh"}
     assert [r for r in later.records() if r.model == "transe"] == first
+
+
+def test_a_backtest_inside_the_folder_of_another_is_not_part_of_it(tmp_path: Path) -> None:
+    store, out = fill(ox.Store(), ["1", "2"]), tmp_path / "out"
+    outer = backtest(store, settings(), out, methods=["leave"])
+    backtest(store, settings(seed=1), out / "inner", methods=["leave"])
+    assert len(outer.records()) == 2
+    assert len(backtest(store, settings(), out, methods=["leave"]).records()) == 2
+
+
+def test_a_version_that_nothing_has_come_of_may_still_change(tmp_path: Path) -> None:
+    folder = RecordFolder(tmp_path / "out")
+    folder.follow(0, "http://kg/1", "half loaded")
+    folder.follow(0, "http://kg/1", "whole")
+    assert json.loads((folder.path / "history.json").read_text()) == [["http://kg/1", "whole"]]
 
 
 def test_a_folder_of_another_history_is_refused(tmp_path: Path) -> None:

@@ -121,14 +121,19 @@ def main() -> None:
     with OxigraphServer() as server:
         server.load(GRAPH, text)
         rows += _extraction(server, server, options.edges, options.repeat)
-    with Virtuoso(anonymous_updates=True) as capped, Virtuoso(None, anonymous_updates=True) as raw:
-        for one in (capped, raw):
-            one.load(GRAPH, text)
-        rows += _extraction(capped, raw, options.edges, options.repeat)
+    if not Virtuoso.missing():
+        rows += _from_virtuoso(text, options.edges, options.repeat)
     print(f"{options.edges:,} edges; Virtuoso limits answers to 10,000 rows, but not the raw one\n")
     print(aligned(rows), "\n", flush=True)
     _polls(options.polled)
     print(f"load average at the end: {os.getloadavg()[0]:.2f}")
+
+
+def _from_virtuoso(text: str, edges: int, repeat: int) -> list[list[str]]:
+    with Virtuoso(anonymous_updates=True) as capped, Virtuoso(None, anonymous_updates=True) as raw:
+        for one in (capped, raw):
+            one.load(GRAPH, text)
+        return _extraction(capped, raw, edges, repeat)
 
 
 def _polls(edges: int) -> None:

@@ -39,6 +39,8 @@ def main() -> None:
             lines.append(line)
     if running.returncode:
         sys.exit(running.returncode)
+    if lines and lines[-1].startswith("Skipped:"):
+        return
     called = " ".join(["python -m", module, *arguments])
     text = _RESULTS.read_text(encoding="utf-8")
     body = f"`{called}`\n\n{''.join(lines)}"

@@ -41,8 +41,12 @@ def work():
     rows = torch.arange(400_000) % 1000
     assert torch.rand(1000, 100)[rows].shape == (400_000, 100)
 
+def child_work():
+    assert torch.get_num_threads() == 1  # also if it only reads vectors
+    work()
+
 work()
-child = multiprocessing.get_context("fork").Process(target=work)
+child = multiprocessing.get_context("fork").Process(target=child_work)
 child.start()
 child.join(30)
 child.kill()

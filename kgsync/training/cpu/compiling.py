@@ -2,7 +2,8 @@
 
 A process that has just compiled a kernel may call other copies of its inner functions than one that
 loads it from the cache, and their sums may differ in the last bit. So the process that compiles
-does not train: the same input and seed give the same vectors, the first time too.
+does not train, unless no other can: the same input and seed give the same vectors, the first time
+too.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _compile_once(name: str, folders: list[Path]) -> None:
             _log.warning(
                 "the kernels are compiled by this process, as another could not: %s", reason
             )
-            stamp.touch()  # what this one compiles is kept
+            if done.returncode > 0:  # else it was killed, and may do better the next time
+                stamp.touch()  # what this one compiles is kept
 
 
 def _compile(name: str, stamp: str) -> None:

@@ -67,9 +67,7 @@ from pathlib import Path
 from kgsync.training.cpu import compiling
 compiling._made_of = lambda: "text"
 def run(command, **options):  # begins, and is killed in the middle of it
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(2)"], **{
-        key: value for key, value in options.items() if key == "pass_fds"
-    })
+    subprocess.Popen(["cat"], pass_fds=options["pass_fds"])
     os.kill(os.getpid(), signal.SIGKILL)
 compiling.subprocess.run = run
 compiling._compile_once("ranking", [Path(sys.argv[1])])
@@ -77,12 +75,17 @@ compiling._compile_once("ranking", [Path(sys.argv[1])])
 
 
 def test_nobody_compiles_beside_the_compiler_of_a_process_that_was_killed(tmp_path: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    with (tmp_path / "kgsync.lock").open("w") as lock:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE) as killed,
+        (tmp_path / "kgsync.lock").open("w") as lock,
+    ):
+        assert killed.wait() == -signal.SIGKILL
         with pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # once it has ended
+        assert killed.stdin is not None
+        killed.stdin.close()  # its compiler comes to its end
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def test_without_compiling_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
