@@ -29,6 +29,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BENCH)/bin/$(RECORD) 'Two threads' tests.benchmarks.training scaling --epochs 20 --seconds 8
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
 	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training quality --quality-epochs 10
+	$(BENCH)/bin/$(RECORD) 'Quality, ten seeds' tests.benchmarks.training quality --quality-epochs 10 --seeds 10 --models analogy transh
 	$(BENCH)/bin/$(RECORD) 'Equal quality' tests.benchmarks.training race retraining --scratch-epochs 500
 	$(BENCH)/bin/$(RECORD) 'A large update' tests.benchmarks.training update --steps pair
 	$(BENCH)/bin/$(RECORD) Growth tests.benchmarks.training growth
