@@ -65,7 +65,7 @@ def run_backtest(
     output.text("\nMRR: updated ÷ recalculated, mean; over leaving: at the last version.")
     output.text("NMC and time: recalculated ÷ updated, median and total; higher is better.")
     files = sorted(str(path) for path in out.glob("results.*"))
-    if plots or (plots is None and can_draw):
+    if can_draw and plots is not False:
         files += [str(path) for path in draw_figures(records, out / "figures")]
     output.heading("Files")
     for file in files:

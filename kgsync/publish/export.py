@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from kgsync.durable import UNFINISHED
 from kgsync.errors import ConfigError, StateWriteError
 from kgsync.publish.literals import joined_numbers
 
@@ -64,7 +65,7 @@ def export(
     for file in files:
         if file.exists() and not force:
             raise ConfigError(f"{file} is there already; overwrite it with --force (force=True)")
-    unfinished = [file.with_name(file.name + ".new") for file in files]
+    unfinished = [file.with_name(file.name + UNFINISHED) for file in files]
     try:
         writer.write(unfinished, vectors if writer.both else {kind: vectors[kind]})
         for new, file in reversed(list(zip(unfinished, files, strict=True))):
@@ -180,6 +181,6 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    if path.name.lower().endswith(".gz.new"):
+    if path.name.lower().endswith(f".gz{UNFINISHED}"):
         return gzip.open(path, "wb", compresslevel=6)
     return path.open("wb")

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from kgsync.durable import sync_to_disk
+from kgsync.durable import UNFINISHED, sync_to_disk
 from kgsync.errors import StateCorruptedError
 from kgsync.publish.delta import blocks, distances
 from kgsync.publish.mapping import map_tables
@@ -87,7 +87,7 @@ class Content:
 
     def save(self, folder: Path, digest: str) -> None:
         """Keep it in the way of a sidecar, with what it is a copy of."""
-        beside = folder.with_name(folder.name + ".new")
+        beside = folder.with_name(folder.name + UNFINISHED)
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         try:

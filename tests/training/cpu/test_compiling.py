@@ -48,7 +48,7 @@ def test_a_compiler_that_fails_is_told_and_what_is_compiled_instead_is_kept(
 
 
 def test_the_compiler_does_not_import_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
-    (tmp_path / "secrets.py").write_text("raise SystemExit('somebody else's module')")
+    (tmp_path / "secrets.py").write_text("raise SystemExit('of somebody else')")
     code = (
         "from pathlib import Path\n"
         "from kgsync.training.cpu import compiling\n"
