@@ -66,7 +66,6 @@ class FilesStore:
         self.capabilities = StoreCapabilities(
             writable=False,
             named_graphs=True,
-            difference=False,
             complete_answers=True,
             changes=path.is_dir(),
         )
@@ -167,16 +166,6 @@ class FilesStore:
                 receive("remove", batch)
             for batch in net.added:
                 receive("add", batch)
-
-    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
-        """Not offered: it would read both."""
-        with self._errors():
-            raise PermanentStoreError(f"{self.label} computes no difference")
-
-    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
-        """Not offered, as `scan_difference`."""
-        with self._errors():
-            raise PermanentStoreError(f"{self.label} computes no difference")
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Not offered."""

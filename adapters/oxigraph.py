@@ -39,9 +39,8 @@ class OxigraphStore:
         self.capabilities = StoreCapabilities(
             writable=writable,
             named_graphs=True,
-            difference=True,
             complete_answers=True,
-            concurrent_reads=True,
+            moving=True,
         )
         self._store: ox.Store | None = store
         self._owned = owned
@@ -146,13 +145,11 @@ class OxigraphStore:
         """Push the triples of a source."""
         self._push(source.pattern(union=False), receive, careful=careful)
 
-    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
-        """Push the triples of a source that the base lacks."""
-        self._push(source.difference(base, union=False), receive)
-
-    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
-        """Number of triples of a source that the base lacks."""
-        return self._count(source.difference(base, union=False))
+    def scan_moving(
+        self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
+    ) -> None:
+        """Push the triples of a source: a query sees one moment, and no answer is half."""
+        self.scan(source, receive, careful=careful)
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph, also with IRIs that are not valid.

@@ -49,7 +49,6 @@ class RdflibStore:
         self.capabilities = StoreCapabilities(
             writable=self._dataset is not None,
             named_graphs=self._dataset is not None,
-            difference=False,
             union_default_graph=self._dataset is not None and self._dataset.default_union,
         )
 
@@ -109,14 +108,6 @@ class RdflibStore:
                 query = queries.load("_triples").bind(where=self._pattern(source), mark="")
                 plain = self._rows(query)
             push_rows(((_text(s), _text(p), _text(o)) for s, p, o, *_ in plain), receive)
-
-    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
-        """Not offered: rdflib would evaluate it triple by triple in Python."""
-        raise PermanentStoreError(f"{self.label} computes no difference")
-
-    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
-        """Not offered, as `scan_difference`."""
-        raise PermanentStoreError(f"{self.label} computes no difference")
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph."""

@@ -8,28 +8,31 @@ fetched before an interruption.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
 from kgsync.adapters.ntriples import NTriplesSink
+from kgsync.adapters.sparql_counted import CountedAnswer, IncompleteError
+from kgsync.adapters.sparql_csv import bucket_table, named_counts, rows_of_csv, whole_number
 from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
-from kgsync.adapters.sparql_json import check_limit, rows_of_json, table_of_json
+from kgsync.adapters.sparql_json import rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql_parts import Part, only_count, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
 from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import (
+    BucketTable,
     Function,
+    Marks,
     Receive,
     StoreCapabilities,
     Term,
@@ -56,6 +59,9 @@ _PROBED = 50_000
 """Rows that are asked for to see a limit."""
 _LEAST_LIMIT = 100
 """A shorter answer is a broken one, not an endpoint's limit on rows."""
+_MOVING, _MOVING_TRIES = 20_000, 8
+"""Triples in a part of a graph that moves: few enough to hold still while they are sent, mostly;
+and how often a part is read at most."""
 _SYSTEM_GRAPHS = re.compile(
     r"http://www\.openlinksw\.com/schemas/virtrdf#|http://localuriqaserver/sparql"
     r"|http://www\.w3\.org/ns/ldp#|http://localhost:\d+/(sparql|DAV/)|virtrdf-label"
@@ -70,6 +76,8 @@ class _Known:
 
     server: str = ""
     hashes: bool = False
+    sums: bool | None = None
+    """Whether it makes numbers of hashes; None if that was never asked."""
     max_rows: int | None = None
     suspected: int | None = None
     """How many rows came when more were there: a limit if it happens again."""
@@ -100,11 +108,11 @@ class SparqlStore:
             writable=endpoint.update_url is not None,
             named_graphs=True,
             difference=True,
+            checksums=self._checksums(),
             union_default_graph=self._is_virtuoso,
             shared=True,
-            # Virtuoso hashes IRIs with other letters than ASCII in its own way where they are
-            # objects, and takes longer for it than for sending them.
-            buckets=self._known.hashes and not self._is_virtuoso,
+            moving=True,
+            buckets=self._marks(),
         )
 
     @classmethod
@@ -114,6 +122,18 @@ class SparqlStore:
         """Open an endpoint, named by its address or with everything else."""
         endpoint = target if isinstance(target, Endpoint) else Endpoint(target)
         return cls(endpoint, workspace)
+
+    def _checksums(self) -> Literal["none", "ascii", "all"]:
+        if not (self._known.hashes and self._known.sums):
+            return "none"
+        # It hashes IRIs with other letters in its own way where they are objects.
+        return "ascii" if self._is_virtuoso else "all"
+
+    def _marks(self) -> Marks | None:
+        # Virtuoso also takes longer for hashing triples than for sending them.
+        if not self._known.hashes or self._is_virtuoso:
+            return None
+        return "sums" if self._known.sums else "ends"
 
     # -- small answers -----------------------------------------------------------------------------
 
@@ -158,10 +178,24 @@ class SparqlStore:
         """Number of triples of a source that the base lacks."""
         return self._count(self._difference(source, base))
 
-    def count_buckets(self, source: TripleSource, digits: int) -> dict[str, int]:
-        """Number of edges in every bucket."""
-        query = queries.load("_count_buckets").bind(where=self._pattern(source), digits=digits)
-        return self._counts(query)
+    def checksum(self, source: TripleSource) -> tuple[int, int]:
+        """Number of edges of a source, and the sum of the numbers in their hashes."""
+        query = queries.load("_checksum").bind(where=self._pattern(source))
+        with self._named_errors():
+            ((number, total),) = self._transport.query(query, _CSV, rows_of_csv)
+            return whole_number(number), whole_number(total or "0")
+
+    def count_buckets(
+        self, source: TripleSource, digits: int, at_most: int | None = None
+    ) -> BucketTable:
+        """The buckets of a source, and all its triples, in one answer."""
+        where = self._pattern(source)
+        if at_most is not None:
+            where = queries.load("_pattern_some").pattern(where=where, most=at_most)
+        query = queries.load(f"_bucket_{self.capabilities.buckets}")
+        text = query.bind(where=where, digits=digits)
+        with self._named_errors():
+            return self._transport.query(text, _CSV, bucket_table)
 
     # -- large answers -----------------------------------------------------------------------------
 
@@ -173,15 +207,55 @@ class SparqlStore:
         """Push the triples of a source that the base lacks."""
         self._scan(self._difference(source, base), receive)
 
-    def scan_buckets(self, source: TripleSource, buckets: list[str], receive: Receive) -> None:
-        """Push the edges of some buckets."""
-        where = queries.load("_pattern_buckets").pattern(
-            where=self._pattern(source), digits=len(buckets[0]), buckets=buckets
-        )
-        if self._known.max_rows is None:
-            self._push(where, receive, careful=False)  # to count them would hash all once more
-        else:
-            self._scan(where, receive)
+    def scan_moving(
+        self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
+    ) -> None:
+        """Push the triples of a source that others may change meanwhile."""
+        where = self._pattern(source)
+        with self._named_errors():
+            most = self._known.max_rows
+            if not parts and (most is None or self._count(where) < most):
+                self._push_counted(where, receive, careful=careful)
+                return
+            size = min(_MOVING, most or _MOVING) - 1
+            total = self._count(where)
+            for part in parts_of(self._counts, where, total, size):
+                for batch in self._moving_part(part, careful):
+                    receive(batch)
+
+    def _moving_part(self, part: Part, careful: bool) -> list[TripleBatch]:
+        """One part, read again until it held still for as long as that takes."""
+        for tries in range(_MOVING_TRIES):
+            batches: list[TripleBatch] = []
+            try:
+                self._push_counted(part.where, batches.append, careful=careful)
+            except IncompleteError:
+                if tries == _MOVING_TRIES - 1:
+                    raise
+            else:
+                return batches
+        raise AssertionError  # the last try returns or raises
+
+    def scan_buckets(self, source: TripleSource, buckets: dict[str, int], receive: Receive) -> None:
+        """Push the edges of some buckets, in as few answers as the limit on rows allows."""
+        most = self._known.max_rows or sum(buckets.values()) + 1
+        with self._named_errors():
+            for names in _packed(buckets, max(1, most * 9 // 10)):
+                where = queries.load("_pattern_buckets").pattern(
+                    where=self._pattern(source), digits=len(names[0]), buckets=names
+                )
+                self._push_counted(where, receive, careful=False)
+
+    def _push_counted(self, where: Pattern, receive: Receive, *, careful: bool) -> None:
+        """Pass on the triples of one answer that also says how many they are."""
+        counting = CountedAnswer(receive)
+        counted = queries.load("_pattern_counted").pattern(where=where, mark=counting.mark)
+        came = self._push(counted, counting.receive, careful=careful)
+        try:
+            counting.check()
+        except IncompleteError:
+            self._suspect(came)
+            raise
 
     def _scan(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
         with self._named_errors():
@@ -303,12 +377,13 @@ class SparqlStore:
 
     def _probe(self) -> _Known:
         rows = self.select(queries.load("_can_hash").bind())
-        if [len(row) for row in rows] != [1]:
+        if [len(row) for row in rows] != [2]:
             raise TransientStoreError(f"{self.label} sent {len(rows)} rows where there is one")
-        found = rows[0][0]
+        hash_, number = (term.value if term is not None else None for term in rows[0])
         expected = hashlib.md5(b"kgsync", usedforsecurity=False).hexdigest()
-        hashes = found is not None and found.value == expected
-        known = _Known(self._transport.server, hashes)
+        digits = re.sub("[a-f]", "", expected)[:9]
+        sums = number is not None and number.lstrip("0") == digits.lstrip("0")
+        known = _Known(self._transport.server, hash_ == expected, sums)
         self._remember(known)
         return known
 
@@ -326,9 +401,10 @@ class SparqlStore:
         if self._workspace is None:
             return None
         try:
-            return _Known(**json.loads((self._workspace / "endpoint.json").read_text("utf-8")))
+            known = _Known(**json.loads((self._workspace / "endpoint.json").read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return None
+        return known if known.sums is not None else None
 
     def _remember(self, known: _Known) -> None:
         self._known = known
@@ -348,7 +424,7 @@ class SparqlStore:
 
     def _counts(self, query: str) -> dict[str, int]:
         """Names and counts, as CSV: for JSON Virtuoso takes ten times as long."""
-        return self._transport.query(query, _CSV, _named_counts)
+        return self._transport.query(query, _CSV, named_counts)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -372,6 +448,19 @@ def _batched(names: list[str], size: int) -> Iterator[tuple[str, ...]]:
         yield tuple(names[start : start + size])
 
 
+def _packed(buckets: dict[str, int], most: int) -> Iterator[list[str]]:
+    """As many buckets as fit together into an answer, one after the other."""
+    chosen: list[str] = []
+    size = 0
+    for name, count in buckets.items():
+        if chosen and size + count > most:
+            yield chosen
+            chosen, size = [], 0
+        chosen.append(name)
+        size += count
+    yield chosen
+
+
 def _ignore(batch: TripleBatch) -> None:
     """Only how many came matters."""
 
@@ -385,14 +474,3 @@ def _push_statements(answer: Answer, receive: Receive) -> None:
 
 def _push_terms(answer: Answer, receive: Receive) -> None:
     push_rows(((s, p, o) for s, p, o, _ in rows_of_xml(answer.pieces())), receive)
-
-
-def _named_counts(answer: Answer) -> dict[str, int]:
-    check_limit(answer)
-    try:
-        head, *rows = csv.reader(io.StringIO(answer.text().decode()), strict=True)
-        if any(len(row) != len(head) for row in rows):
-            raise ValueError("a row has other columns than the head")
-        return {"".join(name): int(count) for *name, count in rows}
-    except (ValueError, csv.Error) as error:
-        raise TransientStoreError(f"the answer is no table of counts: {error}") from error

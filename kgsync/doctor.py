@@ -112,7 +112,8 @@ def _of_reading(store: GraphStore, versions: VersionList, settings: Settings) ->
         return
     able = store.capabilities
     if versions.order == "live":
-        found = "by buckets of a hash" if able.buckets else "by reading all of it"
+        whole = "by reading all of it"
+        found = f"by buckets of a hash or {whole}" if able.buckets else whole
     elif able.changes:
         found = "from the changes that were written down"
     else:

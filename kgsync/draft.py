@@ -73,6 +73,7 @@ def prepare(
         change=reading.change.counts(),
         skipped=reading.skipped,
         way=reading.fetched.way,
+        caveat=reading.fetched.caveat,
         **trained.about,
     )
     manifest = Manifest(

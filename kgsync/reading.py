@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kgsync.committed import CommittedVersion
 from kgsync.config import Settings
 from kgsync.durations import seconds_of
 from kgsync.errors import LargeRemovalError, VersionError
 from kgsync.graph.change import ChangeSet
+from kgsync.graph.costs import Costs
 from kgsync.graph.fetch import Base, Fetched, fetch
 from kgsync.graph.filters import EdgeFilter
 from kgsync.graph.port import GraphStore, TripleSource
@@ -26,14 +27,14 @@ __all__ = [
     "Reading",
     "check_removal",
     "graph_version_of",
-    "note_whole",
+    "note_reading",
     "passed_over",
     "read_version",
     "todo",
     "versions_of",
 ]
 
-_WHOLE = "whole.json"
+_WHOLE, _COSTS = "whole.json", "costs.json"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Reading:
     """Share of the embedded edges that are gone."""
     gathered: tuple[str, ...] = ()
     """Versions before this one that were not taken: their changes come with it."""
+    costs: Costs = field(default_factory=Costs)
+    """What reading the store has cost so far, this reading included."""
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -110,7 +113,9 @@ class Earlier:
     base: Base | None
     """The version that the next one is compared with."""
     thorough: bool = False
-    """Whether it is time to read a live graph whole again."""
+    """Whether it is time to read all of the graph again, where a cheaper way may miss something."""
+    costs: Costs = field(default_factory=Costs)
+    """What reading the store has cost so far."""
 
     @classmethod
     def committed(
@@ -118,16 +123,17 @@ class Earlier:
     ) -> Earlier:
         """What the committed version knows, and the state."""
         key = settings.split.key.encode()
+        costs = Costs(state.recall(_COSTS) if state is not None else None)
         if current is None:
-            return cls(TermIndex(key), None)
+            return cls(TermIndex(key), None, costs=costs)
         manifest = current.manifest
         source = TripleSource(manifest.graph_version["graph"], settings.scope_text())
         skipped = Skipped(**{name: manifest.skipped[name] for name in vars(Skipped())})
         base = Base(source, current.graph.edges, manifest.triples, skipped)
-        thorough = state is not None and _age_of_whole(state) > seconds_of(
-            settings.source.read_whole
-        )
-        return cls(current.graph.terms.keyed(key), base, thorough)
+        often = seconds_of(settings.source.read_whole)
+        # A clock that was ahead must not put it off.
+        thorough = state is not None and not 0 <= _age_of_whole(state) <= often
+        return cls(current.graph.terms.keyed(key), base, thorough, costs)
 
     @classmethod
     def read(cls, reading: Reading, settings: Settings) -> Earlier:
@@ -135,7 +141,7 @@ class Earlier:
         source = TripleSource(reading.version.graph, settings.scope_text())
         fetched = reading.fetched
         base = Base(source, fetched.edges, fetched.triples, fetched.skipped)
-        return cls(fetched.terms, base)
+        return cls(fetched.terms, base, costs=reading.costs)
 
 
 def read_version(
@@ -158,7 +164,15 @@ def read_version(
     """
     version = versions[0]
     source = TripleSource(version.graph, settings.scope_text())
-    fetched = fetch(store, source, earlier.terms, earlier.base, thorough=earlier.thorough)
+    fetched = fetch(
+        store,
+        source,
+        earlier.terms,
+        earlier.base,
+        live=version.live,
+        thorough=earlier.thorough,
+        costs=earlier.costs,
+    )
     name = _named(version)
     if not len(fetched.edges):
         raise VersionError(
@@ -185,11 +199,18 @@ def read_version(
         split=split,
         change=change,
         removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
+        costs=earlier.costs,
     )
 
 
-def note_whole(reading: Reading, state: State) -> None:
-    """Remember when a graph was last read whole; only called under the lock of the state."""
+def note_reading(reading: Reading, state: State) -> None:
+    """Remember what a reading has cost, and when the graph was last read whole.
+
+    Only called under the lock of the state.
+    """
+    if not reading.version.live and reading.fetched.way == "changes":
+        return
+    state.remember(_COSTS, reading.costs.to_json())
     if reading.fetched.way == "scan":
         state.remember(_WHOLE, {"at": time.time()})
 

@@ -59,6 +59,8 @@ class StepReport:
     stopped_early: bool = False
     way: str = ""
     """How the change was found: "scan", "difference", "buckets" or "changes"."""
+    caveat: str = ""
+    """What could not be seen that way, and when it will be."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall time by phase."""
     cost: Cost = field(default_factory=Cost)
@@ -148,6 +150,7 @@ class StepReport:
         if self.cost.score_evaluations and self.scores_per_second:
             million = self.scores_per_second / 1e6
             lines.append(f"{million:.2f} M scores a second, peak {self.peak_memory_mb:,.0f} MB")
+        lines += [f"note: {self.caveat}"] if self.caveat else []
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.behind:
             lines.append(f"{self.behind} version(s) still to do")
@@ -181,6 +184,8 @@ class Plan:
     way: str = ""
     reason: str = ""
     """Why the change was found that way."""
+    caveat: str = ""
+    """What could not be seen that way, and when it will be."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -195,6 +200,8 @@ class Plan:
         if self.waiting_until:
             lines.append(waiting_line(self.change, self.waiting_until))
         lines.append(f"found by {self.way}: {self.reason}")
+        if self.caveat:
+            lines.append(f"note: {self.caveat}")
         return "\n".join(lines)
 
 

@@ -4,7 +4,8 @@
     lock                  held (flock) while a process steps
     endpoint/             what was found out about the store, and parts of an interrupted reading
     looks.json            sizes of versions that may still be loaded
-    whole.json            when a live graph was last read whole
+    whole.json            when the graph was last read whole
+    costs.json            what reading the store has cost, by way of reading
     waiting.json          changes that were seen and are too small to be taken yet
     run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given

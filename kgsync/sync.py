@@ -33,7 +33,7 @@ from kgsync.reading import (
     Reading,
     check_removal,
     graph_version_of,
-    note_whole,
+    note_reading,
     passed_over,
     read_version,
     todo,
@@ -136,6 +136,7 @@ class KGSync(Reader):
             skipped=reading.skipped,
             way=reading.fetched.way,
             reason=reading.fetched.reason,
+            caveat=reading.fetched.caveat,
         )
 
     def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
@@ -167,7 +168,7 @@ class KGSync(Reader):
                 ahead = await_rest(store, versions, ahead, self.settings, self.state)
                 choice = choose(store, ahead, current, self.settings, self.state, now=now)
             reading = choice.reading
-            note_whole(reading, self.state)
+            note_reading(reading, self.state)
             if choice.waiting is not None:
                 choice.waiting.save(self.state)
                 return replace(_nothing_new(current, late), **choice.report())
@@ -349,8 +350,7 @@ class KGSync(Reader):
 
         version = reading.version
         # A live version's name is a time: its place in the sequence makes the run repeatable.
-        live = version.name != version.graph
-        name = f"{version.graph}@{self.state.next_number()}" if live else version.name
+        name = f"{version.graph}@{self.state.next_number()}" if version.live else version.name
         seeds = Seeds(self.settings.run.seed, name)
         living = Living.of(reading.edges)
         terms = reading.fetched.terms

@@ -74,7 +74,7 @@ def test_catching_up_commits_every_version_in_order(
     assert [r.previous for r in reports] == [None, 1, 2, 3]
     assert [r.action for r in reports] == ["trained", "updated", "updated", "unchanged"]
     assert [r.behind for r in reports] == [3, 2, 1, 0]
-    assert [r.way for r in reports] == ["scan", "difference", "difference", "difference"]
+    assert [r.way for r in reports] == ["scan"] * 4
     assert all(r.quality is not None for r in reports)
     assert not sync.step().changed
     assert sync.history()[1].change == reports[1].change
@@ -329,7 +329,7 @@ def test_filters_and_scope_choose_what_is_embedded(store: ox.Store, tmp_path: Pa
     reports = scoped.catch_up()
     assert [r.relations for r in reports] == [2, 2, 3, 3]
     assert reports[0].skipped["excluded_predicates"] == 0
-    assert reports[1].way == "difference"
+    assert reports[1].way == "scan"
 
 
 def test_adopted_vectors_do_not_move_and_are_updated_from_there(

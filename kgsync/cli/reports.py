@@ -28,6 +28,8 @@ def show_plan(found: Plan) -> None:
         if found.waiting_until:
             output.text(waiting_line(found.change, found.waiting_until))
         output.text(f"found by {found.way}: {found.reason}")
+        if found.caveat:
+            output.text(f"note: {found.caveat}")
         if found.removed_share:
             output.text(f"removes {found.removed_share:.1%} of the current edges")
         if any(found.skipped.values()):

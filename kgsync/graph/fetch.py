@@ -1,52 +1,33 @@
 """Reading one version completely, in the cheapest way the store offers, and checking it.
 
-From the cheapest to the dearest: the changes that somebody wrote down, the difference the store
-computes, the buckets whose counts differ, all of it.
+A version that stays as it is: by the changes that somebody wrote down, by the difference that the
+store computes, or all of it. A graph that changes in place: see `kgsync.graph.moving`.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
-import numpy as np
+import pyarrow.compute as pc
 
-from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
-from kgsync.graph.buckets import BUCKET_DIGITS, BUCKETS, bucket_names, bucket_number, bucket_numbers
-from kgsync.graph.port import BucketReader, ChangeReader, GraphReader, TripleBatch, TripleSource
+from kgsync.errors import StoreError, TransientStoreError
+from kgsync.graph.buckets import checksum
+from kgsync.graph.costs import Costs
+from kgsync.graph.fetched import Base, Fetched, Way
+from kgsync.graph.moving import fetch_moving
+from kgsync.graph.port import (
+    ChangeReader,
+    DifferenceReader,
+    GraphReader,
+    TripleBatch,
+    TripleSource,
+)
 from kgsync.graph.rows import Rows, Skipped
+from kgsync.graph.scanning import MovedError, count_after, scan_strictly
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
 
 __all__ = ["Base", "Fetched", "Way", "fetch"]
-
-Way = Literal["scan", "difference", "buckets", "changes"]
-
-
-@dataclass(frozen=True)
-class Base:
-    """What was read last: a difference may start from it."""
-
-    source: TripleSource
-    edges: Snapshot
-    triples: int
-    """Number of triples the store had then, literals included."""
-    skipped: Skipped
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """All edges of one version, checked against the store's own count."""
-
-    edges: Snapshot
-    terms: TermIndex
-    """The term index, with the version's new terms appended."""
-    triples: int
-    skipped: Skipped
-    way: Way
-    reason: str
-    """Why that way was taken, for the plan."""
 
 
 def fetch(
@@ -55,7 +36,9 @@ def fetch(
     terms: TermIndex,
     base: Base | None,
     *,
+    live: bool = False,
     thorough: bool = False,
+    costs: Costs | None = None,
 ) -> Fetched:
     """Read one version.
 
@@ -64,112 +47,96 @@ def fetch(
         source: Where the version is.
         terms: The ids given so far.
         base: The version read last, if any.
-        thorough: Read all of a graph that changes in place: counts of buckets can miss something.
+        live: The graph changes in place, also while it is read.
+        thorough: Read all of it where a cheaper way could miss something.
+        costs: What the ways have cost so far; what this one costs is noted.
 
     Raises:
         TransientStoreError: What arrived is not what the store counted, or it moved meanwhile.
     """
+    costs = costs or Costs()
     if base is not None and _has_changes(reader, source, base):
         return _by_changes(cast("ChangeReader", reader), source, terms, base)
+    if live or (base is not None and base.source.graph == source.graph):
+        return fetch_moving(reader, source, terms, base, thorough=thorough, costs=costs)
     # An answer that cannot be half needs one count, afterwards; it also tells of a change.
     before = None if reader.capabilities.complete_answers else reader.count(source)
-    reason = _why_scan(reader, source, base, thorough)
+    reason = _why_scan(reader, terms, base, thorough, costs)
     if reason is None and base is not None:
         try:
-            if base.source.graph != source.graph:
-                return _by_difference(reader, source, terms, base, before)
-            return _by_buckets(cast("BucketReader", reader), source, terms, base, before)
-        except _MovedError:
+            differing = cast("DifferenceReader", reader)
+            return _by_difference(differing, source, terms, base, before, costs)
+        except MovedError:
             raise
         except StoreError as error:
-            cheaper = "difference" if base.source.graph != source.graph else "count by buckets"
-            reason = f"the store's {cheaper} was of no use: {error}"
-    reason = reason or "first version"
-    # An endpoint's limit on rows is seen when an answer is short twice; then it sends parts.
-    for _ in range(1 if reader.capabilities.complete_answers else 3):
-        try:
-            return _by_scan(reader, source, terms, before, reason, careful=False)
-        except _MovedError:
-            raise
-        except TransientStoreError as error:
-            if error.retry_after:
-                raise
-    return _by_scan(reader, source, terms, before, reason, careful=True)
-
-
-def _by_scan(
-    reader: GraphReader,
-    source: TripleSource,
-    terms: TermIndex,
-    before: int | None,
-    reason: str,
-    *,
-    careful: bool,
-) -> Fetched:
-    """Read all of it."""
-    rows = Rows()
-    reader.scan(source, rows.receive, careful=careful)
-    edges, extended = rows.edges(terms)
-    skipped = rows.skipped()
-    # A row that came twice must not stand for one that did not come.
-    distinct = len(edges) + skipped.total
-    triples = _count_after(reader, source, before)
-    if not rows.total == distinct == triples:
-        received = distinct if rows.total == triples else rows.total
-        raise TransientStoreError(
-            f"{reader.label} sent {received:,} of {triples:,} triples of {_named(source)}; "
-            "nothing was committed, try again"
-        )
-    return Fetched(edges, extended, triples, skipped, "scan", reason)
+            reason = f"the store's difference was of no use: {error}"
+    return scan_strictly(reader, source, terms, before, reason or "first version", costs)
 
 
 def _why_scan(
-    reader: GraphReader, source: TripleSource, base: Base | None, thorough: bool
+    reader: GraphReader, terms: TermIndex, base: Base | None, thorough: bool, costs: Costs
 ) -> str | None:
     """Why all has to be read, or None if there is a cheaper way."""
     able = reader.capabilities
     if base is None:
         return "there is no earlier version"
-    if base.source.graph == source.graph:
-        if thorough:
-            return "it was time to read all of it"
-        return (
-            None if able.buckets else "the graph changes in place, so the earlier version is gone"
-        )
     if not able.difference:
         return "this kind of store computes no difference"
     if base.source.graph is not None and base.source.graph not in reader.graphs():
         return "the earlier version's graph is gone"
+    checked = _can_check(reader, base, terms)
+    if thorough and not checked:
+        return "it was time to read all of it"
+    check = costs.expected("checksum", base.triples) if checked else 0.0
+    difference = costs.expected("difference", base.triples) + check
+    if costs.expected("scan", base.triples) < difference:
+        return "it costs less than a difference and the check of the earlier version"
     return None
 
 
+def _can_check(reader: GraphReader, base: Base, terms: TermIndex) -> bool:
+    """Whether the store can show that the earlier version is still what was read."""
+    able = reader.capabilities.checksums
+    if base.skipped.invalid_iris:  # an edge for the store, and none for us
+        return False
+    return able == "all" or (able == "ascii" and _is_ascii(base, terms))
+
+
+def _is_ascii(base: Base, terms: TermIndex) -> bool:
+    edges = base.edges
+    names = terms.entities.names(edges.entities), terms.relations.names(edges.relation_ids)
+    return all(pc.all(pc.string_is_ascii(iris)).as_py() is not False for iris in names)
+
+
 def _by_difference(
-    reader: GraphReader, source: TripleSource, terms: TermIndex, base: Base, before: int | None
+    reader: DifferenceReader,
+    source: TripleSource,
+    terms: TermIndex,
+    base: Base,
+    before: int | None,
+    costs: Costs,
 ) -> Fetched:
-    """Apply the store's difference to the base."""
+    """Apply the store's difference to the base, if that still is what was read."""
     added, deleted = Rows(), Rows()
-    with ThreadPoolExecutor(2 if reader.capabilities.concurrent_reads else 1) as pool:
-        directions = ((source, base.source, added), (base.source, source, deleted))
-        running = [
-            pool.submit(reader.scan_difference, new, old, rows.receive)
-            for new, old, rows in directions
-        ]
-        try:
-            while running:
-                running.pop().result()
-        finally:
-            # An error and this frame would keep each other, and the open store, alive.
-            running.clear()
-    if not reader.capabilities.complete_answers:
-        for new, old, rows in directions:
-            if rows.total != reader.count_difference(new, old):
+    with costs.measured("difference", base.triples):
+        for new, old, rows in ((source, base.source, added), (base.source, source, deleted)):
+            reader.scan_difference(new, old, rows.receive)
+            if not reader.capabilities.complete_answers and (
+                rows.total != reader.count_difference(new, old)
+            ):
                 raise TransientStoreError("it came incompletely")
     # This also says whether the earlier graph still has as many triples, without a count of it.
     triples = base.triples + added.total - deleted.total
-    if triples != _count_after(reader, source, before):
+    if triples != count_after(reader, source, before):
         raise TransientStoreError(
             "it does not add up, as if the earlier version's graph has changed since it was read"
         )
+    checked = _can_check(reader, base, terms)
+    if checked:
+        with costs.measured("checksum", base.triples):
+            found = reader.checksum(base.source)
+        if found != checksum(base.edges, terms):
+            raise TransientStoreError("the earlier version's graph has changed since it was read")
     added_edges, extended = added.edges(terms)
     deleted_edges, _ = deleted.edges(extended)
     if len(deleted_edges.minus(base.edges)) or len(added_edges.minus(base.edges)) != len(
@@ -182,41 +149,17 @@ def _by_difference(
         triples,
         base.skipped.plus(added.skipped()).plus(deleted.skipped(), -1),
         "difference",
-        "both versions are in the store and the earlier one is unchanged",
+        "both versions are in the store and the earlier one is unchanged"
+        if checked
+        else "both versions are in the store",
+        "" if checked else _UNCHECKED,
     )
 
 
-def _by_buckets(
-    reader: BucketReader, source: TripleSource, terms: TermIndex, base: Base, before: int | None
-) -> Fetched:
-    """Read the buckets whose counts differ from those of the base."""
-    own = bucket_numbers(base.edges, terms)
-    theirs = np.zeros(BUCKETS, np.int64)
-    for name, count in reader.count_buckets(source, BUCKET_DIGITS).items():
-        theirs[bucket_number(name)] = count
-    differing = np.bincount(own, minlength=BUCKETS) != theirs
-    rows = Rows()
-    if differing.any():
-        reader.scan_buckets(source, bucket_names(differing), rows.receive)
-    edges, extended = rows.edges(terms)
-    if not rows.total == len(edges) == theirs[differing].sum():
-        raise TransientStoreError("the buckets came incompletely")
-    if not differing[bucket_numbers(edges, extended)].all():
-        raise PermanentStoreError("it computes other hashes than everybody")
-    edges = base.edges.where(~differing[own]).plus(edges)
-    triples = _count_after(reader, source, before)
-    others = triples - len(edges)
-    if len(edges) != theirs.sum() or others < 0:
-        raise TransientStoreError("the buckets do not add up")
-    # What is no edge is in no bucket: if there are more or fewer, their kinds are not known.
-    more = others - base.skipped.total
-    # Nor may an edge that did not come pass for one of those.
-    if more and sum(reader.count_buckets(source, 0).values()) != len(edges):
-        raise TransientStoreError("the buckets do not add up to the edges")
-    literals = base.skipped.literals + more
-    skipped = replace(base.skipped, literals=literals) if literals >= 0 else Skipped(others)
-    reason = f"{differing.sum():,} of {BUCKETS:,} buckets have other counts than before"
-    return Fetched(edges, extended, triples, skipped, "buckets", reason)
+_UNCHECKED = (
+    "the store cannot show that the earlier version is still what was read: a triple that was "
+    "corrected there in place is found at the next full read (read_whole)"
+)
 
 
 def _has_changes(reader: GraphReader, source: TripleSource, base: Base) -> bool:
@@ -250,22 +193,3 @@ def _by_changes(
     skipped = Skipped(*(max(0, count) for count in vars(skipped).values()))
     reason = "every change since the earlier version was written down"
     return Fetched(edges, terms, len(edges) + skipped.total, skipped, "changes", reason)
-
-
-class _MovedError(TransientStoreError):
-    """The graph changed while it was read: what was counted before holds no more."""
-
-
-def _count_after(reader: GraphReader, source: TripleSource, before: int | None) -> int:
-    """The store's own count, by which what arrived is judged: never learn from half a graph."""
-    after = reader.count(source)
-    if before not in (None, after):
-        raise _MovedError(
-            f"{_named(source)} in {reader.label} changed while it was read "
-            f"({before:,} triples before, {after:,} after); try again when it is at rest"
-        )
-    return after
-
-
-def _named(source: TripleSource) -> str:
-    return f"<{source.graph}>" if source.graph else "the default graph"

@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 __all__ = [
     "OUTPUT_GRAPH",
     "BucketReader",
+    "BucketTable",
     "ChangeReader",
     "CompactStore",
     "DatedReader",
+    "DifferenceReader",
     "Function",
     "GraphReader",
     "GraphStore",
     "GraphWriter",
+    "Marks",
+    "MovingReader",
     "QueryReader",
     "Receive",
     "ReceiveChange",
@@ -39,6 +43,9 @@ __all__ = [
 TripleBatch: TypeAlias = Any  # pyarrow.RecordBatch; pyarrow ships no types
 Receive: TypeAlias = Callable[[TripleBatch], None]
 ReceiveChange: TypeAlias = Callable[[Literal["clear", "remove", "add"], TripleBatch | None], None]
+
+Marks: TypeAlias = Literal["sums", "ends"]
+"""What a store can say about the hashes in a bucket: their sum, or the smallest and the largest."""
 
 OUTPUT_GRAPH = "https://w3id.org/kgsync/ns#OutputGraph"
 
@@ -67,18 +74,20 @@ class StoreCapabilities:
     """`insert` and `update` work."""
     named_graphs: bool
     """The store has named graphs, so versions and published metadata can live in it."""
-    difference: bool
-    """The store computes a set difference faster than it streams both sides."""
+    difference: bool = False
+    """The store is a `DifferenceReader`: it compares two versions by itself."""
+    checksums: Literal["none", "ascii", "all"] = "none"
+    """For which IRIs a `DifferenceReader` computes checksums as everybody does."""
     union_default_graph: bool = False
     """The default graph shows the triples of all named graphs."""
     complete_answers: bool = False
     """An answer that ends without an error is whole: nothing between us and the store cuts it."""
-    concurrent_reads: bool = False
-    """Several threads may read at once, and gain time by it."""
     shared: bool = False
     """Others may be loading a version while it is looked at."""
-    buckets: bool = False
-    """The store is a `BucketReader`: it counts and sends triples by a hash of their terms."""
+    moving: bool = False
+    """The store is a `MovingReader`: it can be read while others change it."""
+    buckets: Marks | None = None
+    """The store is a `BucketReader`, with such marks: it tells and sends edges by their hash."""
     changes: bool = False
     """The store is a `ChangeReader`: it has the changes between versions, written down."""
 
@@ -142,18 +151,6 @@ class GraphReader(Protocol):
         set when a first answer did not add up, as with line breaks inside IRIs.
         """
 
-    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
-        """Push every triple of `source` that `base` lacks, as `scan` does.
-
-        Only called where `capabilities.difference` is true.
-        """
-
-    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
-        """Number of triples that `scan_difference` has to push.
-
-        Only called where `capabilities.difference` is true and `complete_answers` is not.
-        """
-
     def close(self) -> None:
         """Release the store. Closing twice is allowed; an object the user passed in stays open."""
 
@@ -166,18 +163,77 @@ class DatedReader(GraphReader, Protocol):
         """The time of the last change of what a version is made of, in seconds since 1970."""
 
 
+class DifferenceReader(GraphReader, Protocol):
+    """Comparing two versions in the store. Only where `capabilities.difference` is true."""
+
+    def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
+        """Push every triple of `source` that `base` lacks, as `scan` does."""
+
+    def count_difference(self, source: TripleSource, base: TripleSource) -> int:
+        """Number of triples that `scan_difference` has to push."""
+
+    def checksum(self, source: TripleSource) -> tuple[int, int]:
+        """Number of edges, and the sum of the numbers in their hashes.
+
+        See `kgsync.graph.buckets`. Only called where `capabilities.checksums` says that the store
+        hashes such IRIs as everybody does.
+        """
+
+
+class MovingReader(GraphReader, Protocol):
+    """Reading a graph that others change meanwhile. Only where `capabilities.moving` is true."""
+
+    def scan_moving(
+        self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
+    ) -> None:
+        """Push every triple that was there throughout, once, and none that was never there.
+
+        Every answer is proved complete by a count that the store made for the same answer.
+
+        Args:
+            source: What to read.
+            receive: Takes the batches. If this fails, what was pushed is worth nothing.
+            careful: As for `scan`.
+            parts: In small parts, each of which has to be complete by itself: for a store whose
+                answers mix several moments.
+
+        Raises:
+            TransientStoreError: An answer was not complete, or the graph moves too fast.
+        """
+
+
+@dataclass(frozen=True)
+class BucketTable:
+    """What a store says about the buckets of a graph; see `kgsync.graph.buckets`."""
+
+    triples: int
+    """All triples, also those that are no edges between IRIs."""
+    buckets: dict[str, tuple[int, str]]
+    """Name of every bucket that has edges -> how many, and their mark."""
+
+
 class BucketReader(GraphReader, Protocol):
-    """Reading parts of a graph that changes in place. Only where `capabilities.buckets` is true.
+    """Reading parts of a graph that changes in place. Only where `capabilities.buckets` is set."""
 
-    The bucket of an edge between IRIs is the beginning of the MD5 digest, in small hexadecimal
-    digits, of the MD5 digests of its three IRIs in a row. Other triples are in no bucket.
-    """
+    def count_buckets(
+        self, source: TripleSource, digits: int, at_most: int | None = None
+    ) -> BucketTable:
+        """The buckets by so many digits of the hash, from one moment.
 
-    def count_buckets(self, source: TripleSource, digits: int) -> dict[str, int]:
-        """Number of edges in every bucket that has any, by so many digits; all in one by none."""
+        Args:
+            source: The graph.
+            digits: How many.
+            at_most: Of so many triples only, any of them: to see how long it takes.
+        """
 
-    def scan_buckets(self, source: TripleSource, buckets: list[str], receive: Receive) -> None:
-        """Push the edges of some buckets, as `scan` does."""
+    def scan_buckets(self, source: TripleSource, buckets: dict[str, int], receive: Receive) -> None:
+        """Push the edges of some buckets, as `MovingReader.scan_moving` does.
+
+        Args:
+            source: The graph.
+            buckets: Their names, and about how many edges each has.
+            receive: Takes the batches.
+        """
 
 
 class ChangeReader(GraphReader, Protocol):

@@ -32,6 +32,11 @@ class GraphVersion:
     issued: str | None = None
     """`dcterms:issued` as the catalogue has it."""
 
+    @property
+    def live(self) -> bool:
+        """Whether its graph changes in place: then the name is a time."""
+        return self.name != self.graph
+
 
 @dataclass(frozen=True)
 class VersionList:

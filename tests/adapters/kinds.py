@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyoxigraph as ox
 from rdflib import Graph
 
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.port import GraphReader, GraphStore, TripleBatch, TripleSource
+from kgsync.graph.port import DifferenceReader, GraphReader, GraphStore, TripleBatch, TripleSource
 from kgsync.graph.stores import StoreTarget, open_store
 from tests.graph.graphs import EX, Graphs, edges, ntriples, oxigraph, rdflib_dataset, rows_of
 from tests.servers.server import Server
@@ -151,5 +151,5 @@ def difference(
 ) -> list[tuple[str, str, str]]:
     """Every row a difference pushes, as N-Triples text."""
     batches: list[TripleBatch] = []
-    reader.scan_difference(source, base, batches.append)
+    cast("DifferenceReader", reader).scan_difference(source, base, batches.append)
     return rows_of(batches)

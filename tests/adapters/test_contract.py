@@ -11,7 +11,7 @@ import pytest
 from kgsync.errors import ConfigError, PermanentStoreError
 from kgsync.graph.port import GraphStore, Term, TripleBatch, TripleSource
 from kgsync.graph.stores import ADAPTERS
-from tests.adapters.kinds import KINDS, MIXED, ONE, SAME, TWO, Kind, Open, difference
+from tests.adapters.kinds import KINDS, MIXED, ONE, SAME, TWO, Kind, Open
 from tests.graph.graphs import (
     EX,
     edges,
@@ -287,7 +287,6 @@ READS: dict[str, Callable[[GraphStore, TripleSource], object]] = {
     "careful scan": lambda opened, source: scanned(opened, source, careful=True),
 }
 OTHER_CALLS: dict[str, Callable[[GraphStore, TripleSource], object]] = {
-    "difference": lambda opened, source: difference(opened, source, source),
     "insert": lambda opened, _: opened.insert(ONE, MIXED),
     "update": lambda opened, _: opened.update(f"CLEAR GRAPH <{ONE}>"),
 }

@@ -66,7 +66,6 @@ def test_a_literal_longer_than_a_block_is_one_row() -> None:
 def test_several_threads_may_read_at_once() -> None:
     version = frozenset((f"{EX}s{number}", EX + "p", EX + "o") for number in range(2_000))
     store = open_store(oxigraph({OLD: ntriples(version)}))
-    assert store.capabilities.concurrent_reads
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: scanned(store, TripleSource(OLD)), range(8)))
     assert [len(set(answer)) for answer in answers] == [2_000] * 8

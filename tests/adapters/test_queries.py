@@ -46,6 +46,7 @@ SAMPLES: dict[str, queries.Value] = {
     "literals": ["x", 'say "y"'],
     "ntriples": f'<{EX}x> <{EX}p> "y" .\n',
     "pattern": Pattern("?s ?p ?o"),
+    "values": ["x", 'say "y"'],
 }
 
 

@@ -75,13 +75,6 @@ def test_what_goes_wrong_inside_rdflib_is_a_store_error() -> None:
     assert isinstance(e.value.__cause__, ConnectionResetError)
 
 
-def test_the_difference_of_rdflib_is_refused() -> None:
-    store = open_store(Dataset())
-    assert not store.capabilities.difference
-    with pytest.raises(PermanentStoreError, match="the rdflib Dataset computes no difference"):
-        store.scan_difference(TripleSource(OLD), TripleSource(NEW), lambda _: None)
-
-
 def test_the_label_names_the_users_own_class() -> None:
     class Museum(Dataset):
         pass

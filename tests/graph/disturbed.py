@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from kgsync.graph.port import GraphReader, Receive, StoreCapabilities, Term, TripleBatch
+from kgsync.graph.port import (
+    DifferenceReader,
+    GraphReader,
+    Receive,
+    StoreCapabilities,
+    Term,
+    TripleBatch,
+)
 from kgsync.graph.port import TripleSource as Source
 
 Disturb = Callable[[TripleBatch], TripleBatch]
@@ -59,10 +66,11 @@ class Disturbed:
             self._after_scan()
 
     def count_difference(self, source: Source, base: Source) -> int:
-        return self.reader.count_difference(source, base)
+        return cast("DifferenceReader", self.reader).count_difference(source, base)
 
     def scan_difference(self, source: Source, base: Source, receive: Receive) -> None:
-        self.reader.scan_difference(source, base, lambda batch: receive(self._difference(batch)))
+        reader = cast("DifferenceReader", self.reader)
+        reader.scan_difference(source, base, lambda batch: receive(self._difference(batch)))
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the port asks for, the real reader answers."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgsync.graph.costs import Costs
 from kgsync.graph.fetch import Fetched, fetch
 from kgsync.graph.port import GraphReader, TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,
     NEW,
@@ -92,7 +95,7 @@ def test_a_difference_gives_the_same_result_as_a_scan(
         ntriples(version) + (extra if noise else "")
         for version, extra in zip((old, new), literals, strict=True)
     ]
-    reader = open_store(oxigraph(dict(zip((OLD, NEW), texts, strict=True))))
+    reader = Comparing(oxigraph(dict(zip((OLD, NEW), texts, strict=True))))
     sources = [TripleSource(graph, scope) for graph in (OLD, NEW)]
     difference = read_both(reader, *sources, difference=True)
     scan = read_both(reader, *sources, difference=False)
@@ -138,17 +141,21 @@ def test_terms_of_many_blocks_are_told_apart(make: Callable[[Graphs], object], s
         ("nothing", "both versions are in the store"),
         ("drop", "graph is gone"),
         ("grow", "has changed since it was read"),
+        ("correct", "has changed since it was read"),
     ],
 )
 def test_a_difference_needs_the_old_graph_as_it_was(change: str, reason: str) -> None:
     old, new = edges("a p b", "b p c"), edges("a p b", "c p d")
     store = oxigraph({OLD: ntriples(old), NEW: ntriples(new)})
-    reader = open_store(store)
+    reader = Comparing(store)
     first = fetch(reader, TripleSource(OLD), TermIndex(), None)
     updates = {
         "nothing": "",
         "drop": f"DROP GRAPH <{OLD}>",
         "grow": f'INSERT DATA {{ GRAPH <{OLD}> {{ <{EX}a> <{EX}p> "literal" }} }}',
+        # One triple out, one in; the next version keeps the correction, so no difference shows it.
+        "correct": f"""DELETE DATA {{ GRAPH <{OLD}> {{ <{EX}b> <{EX}p> <{EX}c> }} }} ;
+            INSERT DATA {{ GRAPH <{OLD}> {{ <{EX}c> <{EX}p> <{EX}d> }} }}""",
     }
     store.update(updates[change])
     found = fetch(reader, TripleSource(NEW), first.terms, base_of(first, TripleSource(OLD)))
@@ -185,8 +192,48 @@ def test_the_first_version_is_scanned() -> None:
 
 def test_a_scope_leaves_out_what_it_does_not_select() -> None:
     old, new = edges("a p b", "a q b"), edges("a p c", "a q c")
-    reader = open_store(oxigraph({OLD: ntriples(old), NEW: ntriples(new)}))
+    reader = Comparing(oxigraph({OLD: ntriples(old), NEW: ntriples(new)}))
     sources = [TripleSource(graph, SCOPE) for graph in (OLD, NEW)]
     found = read_both(reader, *sources, difference=True)
     assert found.way == "difference"
     assert as_edges(found.edges, found.terms) == edges("a p c")
+
+
+def test_a_difference_that_cannot_be_checked_says_so_and_is_read_whole_in_time() -> None:
+    old, new = edges("a p b", "b p c"), edges("a p b", "c p d")
+    reader = Comparing(oxigraph({OLD: ntriples(old), NEW: ntriples(new)}))
+    reader.capabilities = replace(reader.capabilities, checksums="none")
+    first = fetch(reader, TripleSource(OLD), TermIndex(), None)
+    base = base_of(first, TripleSource(OLD))
+    found = fetch(reader, TripleSource(NEW), first.terms, base)
+    assert found.way == "difference"
+    assert "next full read" in found.caveat
+    whole = fetch(reader, TripleSource(NEW), first.terms, base, thorough=True)
+    assert (whole.way, whole.caveat) == ("scan", "")
+    assert whole.edges == found.edges
+
+
+@pytest.mark.parametrize(("name", "way"), [("b", "difference"), ("Zürich", "scan")])
+def test_a_checksum_of_ascii_only_is_not_asked_for_others(name: str, way: str) -> None:
+    old, new = edges(f"a p {name}"), edges(f"a p {name}", "c p d")
+    reader = Comparing(oxigraph({OLD: ntriples(old), NEW: ntriples(new)}))
+    reader.capabilities = replace(reader.capabilities, checksums="ascii")
+    first = fetch(reader, TripleSource(OLD), TermIndex(), None)
+    base = base_of(first, TripleSource(OLD))
+    found = fetch(reader, TripleSource(NEW), first.terms, base, thorough=True)
+    assert found.way == way
+    assert ("checksum" in reader.asked) == (way == "difference")
+
+
+def test_what_costs_less_is_taken_a_difference_with_its_check_or_a_full_read() -> None:
+    old, new = edges("a p b", "b p c"), edges("a p b", "c p d")
+    reader = Comparing(oxigraph({OLD: ntriples(old), NEW: ntriples(new)}))
+    first = fetch(reader, TripleSource(OLD), TermIndex(), None)
+    for check, way in ((0.1, "difference"), (3.0, "scan")):
+        costs = Costs()
+        for name, seconds in (("scan", 2.0), ("difference", 1.0), ("checksum", check)):
+            costs.note(name, 2, seconds)
+        base = base_of(first, TripleSource(OLD))
+        found = fetch(reader, TripleSource(NEW), first.terms, base, costs=costs)
+        assert (found.way, as_edges(found.edges, found.terms)) == (way, new)
+        assert costs.expected(way, 2) < 2.0  # what it took has been noted

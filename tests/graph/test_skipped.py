@@ -20,6 +20,7 @@ from kgsync.graph.rows import Skipped
 from kgsync.graph.split import Splitter
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,
     NEW,
@@ -154,7 +155,7 @@ def test_a_line_break_in_an_answer_of_many_blocks_is_survived() -> None:
 def test_an_iri_with_a_line_break_does_not_stop_a_difference() -> None:
     broken = f"<{EX}a> <{EX}p> <{INVALID['line break']}> .\n"
     store = oxigraph({OLD: GOOD, NEW: ntriples(edges("a p c")) + broken}, lenient=True)
-    reader = open_store(store)
+    reader = Comparing(store)
     first = fetch(reader, TripleSource(OLD), TermIndex(), None)
     found = fetch(reader, TripleSource(NEW), first.terms, base_of(first, TripleSource(OLD)))
     assert found.way == "scan"
@@ -188,7 +189,7 @@ def test_iris_that_spell_rows_cannot_forge_a_difference() -> None:
         {OLD: ntriples(kept) + hostile("a", "b"), NEW: ntriples(kept) + hostile("c", "d")},
         lenient=True,
     )
-    reader = open_store(store)
+    reader = Comparing(store)
     first = fetch(reader, TripleSource(OLD), TermIndex(), None)
     found = fetch(reader, TripleSource(NEW), first.terms, base_of(first, TripleSource(OLD)))
     assert as_edges(found.edges, found.terms) == kept
@@ -198,7 +199,7 @@ def test_iris_that_spell_rows_cannot_forge_a_difference() -> None:
 def test_skipped_counts_follow_a_difference() -> None:
     old = GOOD + f'<{EX}a> <{EX}p> "1" .\n<{EX}a> <{EX}p> "2" .\n_:x <{EX}p> <{EX}a> .\n'
     new = GOOD + f'<{EX}a> <{EX}p> "2" .\n<{EX}a> <{EX}p> <not\\u0020valid> .\n'
-    reader = open_store(oxigraph({OLD: old, NEW: new}, lenient=True))
+    reader = Comparing(oxigraph({OLD: old, NEW: new}, lenient=True))
     first = fetch(reader, TripleSource(OLD), TermIndex(), None)
     found = fetch(reader, TripleSource(NEW), first.terms, base_of(first, TripleSource(OLD)))
     assert found.way == "difference"
@@ -286,7 +287,7 @@ def test_the_change_of_real_data_is_what_its_own_numbers_say(real_data: Path) ->
     changed = lines - set(unpacked(folder / "changes" / "0001.removed.nt.gz").splitlines())
     changed |= set(unpacked(folder / "changes" / "0001.added.nt.gz").splitlines())
     store = oxigraph({OLD: "\n".join(lines), NEW: "\n".join(changed)}, lenient=True)
-    reader = open_store(store)
+    reader = Comparing(store)
     first = fetch(reader, TripleSource(OLD), TermIndex(), None)
     second = fetch(reader, TripleSource(NEW), first.terms, base_of(first, TripleSource(OLD)))
     counts = ChangeSet.between(first.edges, second.edges, second.terms, Splitter(0, 0)).counts()

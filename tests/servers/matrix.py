@@ -15,9 +15,11 @@ from typing import Any, Literal
 from kgsync.adapters.sparql import SparqlStore
 from kgsync.adapters.sparql_http import Transport
 from kgsync.errors import StoreError
+from kgsync.graph.costs import Costs
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.fetch import Base, Fetched, _by_scan, fetch
+from kgsync.graph.fetch import Base, Fetched, fetch
 from kgsync.graph.port import TripleSource
+from kgsync.graph.scanning import _scanned
 from kgsync.graph.terms import TermIndex
 from tests.adapters.kinds import MIXED, endpoint_of
 from tests.graph.graphs import EX, as_edges, base_of
@@ -128,7 +130,7 @@ def _scan(store: SparqlStore, prepared: Any, server: Server) -> Result:
 def _careful(store: SparqlStore, prepared: Any, server: Server) -> Result:
     source = TripleSource(NEW)
     count = store.count(source)
-    return snapshot_of(_by_scan(store, source, TermIndex(b"k"), count, "", careful=True))
+    return snapshot_of(_scanned(store, source, TermIndex(b"k"), count, "", Costs(), careful=True))
 
 
 def _difference(store: SparqlStore, prepared: Any, server: Server) -> Result:

@@ -1,0 +1,59 @@
+"""Answers that say themselves how many triples they have, so that they need no other proof."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kgsync.errors import TransientStoreError
+from kgsync.graph.port import Receive, TripleBatch
+
+__all__ = ["CountedAnswer", "IncompleteError"]
+
+_NUMBER = re.compile(r'"?(\d+)\b.*', re.DOTALL)
+
+
+class IncompleteError(TransientStoreError):
+    """An answer has not the triples that it counts."""
+
+
+class CountedAnswer:
+    """Takes the batches of an answer to `_pattern_counted`, and its count out of them."""
+
+    def __init__(self, receive: Receive) -> None:
+        """Wait for batches, which `receive` gets without the count."""
+        self.mark = f"urn:kgsync:count:{secrets.token_hex(8)}"
+        """Subject of the triple with the count, which no graph can know."""
+        self._receive = receive
+        self._came = 0
+        self._count: int | None = None
+
+    def receive(self, batch: TripleBatch) -> None:
+        """Take a batch."""
+        subjects = batch.column(0)
+        found = pc.index(subjects.dictionary, pa.scalar(f"<{self.mark}>")).as_py()
+        if found >= 0:
+            counts = pc.equal(subjects.indices, found)
+            (number,) = batch.column(2).filter(counts).to_pylist()
+            match = _NUMBER.fullmatch(number)
+            self._count = int(match[1]) if match else None
+            batch = batch.filter(pc.invert(counts))
+        self._came += batch.num_rows
+        if batch.num_rows:
+            self._receive(batch)
+
+    def check(self) -> None:
+        """See that all came.
+
+        Raises:
+            IncompleteError: It did not.
+        """
+        if self._count != self._came:
+            counted = "without their count" if self._count is None else f"of {self._count:,}"
+            raise IncompleteError(
+                f"{self._came:,} triples came {counted}, as if the answer was cut off or the graph "
+                "changed meanwhile; nothing was committed, try again"
+            )

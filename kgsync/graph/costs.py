@@ -1,0 +1,66 @@
+"""What it has cost to read a store in each way so far, so that the cheaper way is taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Costs"]
+
+_WEIGHT = 0.5
+"""Of the newest measurement: stores and networks are faster on some days than on others."""
+
+
+@dataclass(frozen=True)
+class _Rate:
+    seconds: float
+    """Per triple of the graph."""
+    at: float
+    """When it was measured."""
+
+
+class Costs:
+    """Seconds per triple by way of reading; the state keeps them as JSON."""
+
+    def __init__(self, kept: Any = None) -> None:
+        """Start from what `to_json` gave; anything else counts as nothing measured."""
+        self._rates: dict[str, _Rate] = {}
+        rates = kept.get("rates") if isinstance(kept, dict) else None
+        for way, rate in rates.items() if isinstance(rates, dict) else ():
+            try:
+                seconds, at = map(float, rate)
+            except (TypeError, ValueError):
+                continue
+            self._rates[way] = _Rate(seconds, at)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"rates": {way: [rate.seconds, rate.at] for way, rate in self._rates.items()}}
+
+    def expected(self, way: str, triples: int) -> float:
+        """Seconds that a way will take for a graph of so many triples; 0 if it was never tried."""
+        rate = self._rates.get(way)
+        return rate.seconds * triples if rate else 0.0
+
+    def is_older(self, way: str, seconds: float) -> bool:
+        """Whether a way was last measured so long ago, never, or, by a wrong clock, in future."""
+        rate = self._rates.get(way)
+        return rate is None or not 0 <= time.time() - rate.at <= seconds
+
+    @contextmanager
+    def measured(self, way: str, triples: int) -> Iterator[None]:
+        """Measure what happens here, unless it fails."""
+        start = time.perf_counter()
+        yield
+        self.note(way, triples, time.perf_counter() - start)
+
+    def note(self, way: str, triples: int, seconds: float) -> None:
+        """Take a measurement into account."""
+        rate = seconds / max(1, triples)
+        known = self._rates.get(way)
+        if known is not None:
+            rate = _WEIGHT * rate + (1 - _WEIGHT) * known.seconds
+        self._rates[way] = _Rate(rate, time.time())
