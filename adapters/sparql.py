@@ -27,6 +27,7 @@ from kgsync.adapters.sparql_json import rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql_parts import Part, only_count, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
+from kgsync.durable import sealed, unsealed, write_file
 from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import (
@@ -401,7 +402,8 @@ class SparqlStore:
         if self._workspace is None:
             return None
         try:
-            known = _Known(**json.loads((self._workspace / "endpoint.json").read_text("utf-8")))
+            text = (self._workspace / "endpoint.json").read_text("utf-8")
+            known = _Known(**unsealed(json.loads(text)))
         except (OSError, ValueError, TypeError):
             return None
         return known if known.sums is not None else None
@@ -410,9 +412,7 @@ class SparqlStore:
         self._known = known
         if self._workspace is not None:
             self._workspace.mkdir(parents=True, exist_ok=True)
-            file = self._workspace / "endpoint.json"
-            file.with_suffix(".new").write_text(json.dumps(asdict(known)), "utf-8")
-            file.with_suffix(".new").replace(file)
+            write_file(self._workspace / "endpoint.json", json.dumps(sealed(asdict(known))))
 
     def _names(self, query: str) -> list[str]:
         rows = self.select(queries.load(query).bind())

@@ -50,7 +50,7 @@ class KeptParts:
 
     def batches(self, part: Part) -> list[TripleBatch]:
         """A part that was fetched before; nothing if it was not."""
-        file = self._file(part)
+        file = self._found(part)
         if file is None:
             return []
         try:
@@ -70,7 +70,15 @@ class KeptParts:
             for batch in batches:
                 columns = [column.cast(pa.string()) for column in batch.columns]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
-        new.replace(file)
+        # The checksum is in the name: a file that was damaged is fetched again.
+        new.replace(file.with_suffix(f".{_sha256(new)}.arrow"))
+
+    def _found(self, part: Part) -> Path | None:
+        file = self._file(part)
+        if file is None:
+            return None
+        kept = file.parent.glob(f"{file.stem}.*.arrow")
+        return next((one for one in kept if one.name.split(".")[1] == _sha256(one)), None)
 
     def _file(self, part: Part) -> Path | None:
         if self._folder is None:
@@ -89,6 +97,11 @@ def bucket_counts(batches: Iterable[TripleBatch], digits: int) -> dict[str, int]
             if s[:1] == o[:1] == "<" and not o.startswith("<<"):
                 counts[_md5("".join(_md5(term[1:-1]) for term in terms))[:digits]] += 1
     return dict(counts)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _md5(text: str) -> str:

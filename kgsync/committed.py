@@ -18,6 +18,7 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import Ids, TermIndex, TermTable
 from kgsync.publish.manifest import Manifest
 from kgsync.publish.sidecar import TENSORS, Sidecar, read_tables, write_sidecar
+from kgsync.publish.tensors import write_tensors
 from kgsync.state import VersionFolder
 
 if TYPE_CHECKING:
@@ -110,5 +111,5 @@ def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> None:
         "entity_last_seen": graph.last_seen["entity"],
         "relation_last_seen": graph.last_seen["relation"],
     }
-    safetensors.numpy.save_file(arrays, draft / _EDGES)
+    write_tensors(draft / _EDGES, arrays)
     write_sidecar(draft / "embeddings", sidecar)

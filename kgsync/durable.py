@@ -1,12 +1,15 @@
-"""Files that are there whole or not at all, also after a power cut."""
+"""Files that are there whole or not at all, also after a power cut, and that check themselves."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-__all__ = ["UNFINISHED", "sync_to_disk", "write_file"]
+__all__ = ["UNFINISHED", "digest_of", "sealed", "sync_to_disk", "unsealed", "write_file"]
 
 UNFINISHED = ".new"
 """What the name of a file ends with until it is complete."""
@@ -43,3 +46,27 @@ def sync_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def digest_of(content: Any) -> str:
+    """A checksum of what can be written as JSON, however it is written."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The same with a checksum of itself, as `sha256`."""
+    return {**content, "sha256": digest_of(content)}
+
+
+def unsealed(content: Any) -> Any:
+    """What `sealed` was given; content without a checksum, as older kgsyncs wrote it, as it is.
+
+    Raises:
+        ValueError: The content does not match its checksum.
+    """
+    if not isinstance(content, dict) or "sha256" not in content:
+        return content
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    if content["sha256"] != digest_of(rest):
+        raise ValueError("it does not match its own checksum")
+    return rest

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kgsync.errors import ConfigError, StateCorruptedError, UnknownTermError
+from kgsync.errors import ConfigError, StateCorruptedError, StateError, UnknownTermError
 from kgsync.graph.terms import TermTable
 from kgsync.publish.export import export
 from kgsync.publish.mapping import map_tables
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Embeddings", "load"]
 
 Vector = NDArray[np.float32]
+
+_TRIES = 10
+"""How often to follow a current.json that moves while its files are opened."""
 
 
 def load(path: Path | str, *, verify: bool = True) -> Embeddings:
@@ -42,10 +45,17 @@ def load(path: Path | str, *, verify: bool = True) -> Embeddings:
         StateCorruptedError: A file is missing or is not what was written.
         StateError: There are no embeddings at this place, or of another format.
     """
-    folder, description = find_sidecar(Path(path))
-    if verify:
-        description.verify(folder)
-    return Embeddings(folder, description)
+    for _ in range(_TRIES):
+        folder, description = found = find_sidecar(Path(path))
+        try:
+            if verify:
+                description.verify(folder)
+            return Embeddings(folder, description)
+        except StateCorruptedError:
+            if find_sidecar(Path(path)) == found:
+                raise
+            # Another process has made another version current, and removed the files of this one.
+    raise StateError(f"{path} leads to another version each time it is read; try again later")
 
 
 class Embeddings:

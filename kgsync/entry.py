@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgsync.publish.files import FOLDER, sealed, sidecar_files
+from kgsync.publish.files import FOLDER, sidecar_files
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.sidecar import FORMAT, TENSORS
 from kgsync.state import State, VersionFolder
@@ -30,7 +30,7 @@ def show_current(state: State) -> None:
         manifest.created,
     ):
         return
-    state.remember(NAME, sealed(_entry(folder)))
+    state.remember(NAME, _entry(folder))
 
 
 def _entry(folder: VersionFolder) -> dict[str, Any]:

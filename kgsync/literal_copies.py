@@ -244,26 +244,26 @@ class LiteralCopies:
         return self._state.path / "literals" / graph.removeprefix(self._name("")).replace("/", "-")
 
     def _held_digest(self, graph: str) -> str | None:
-        try:
-            return (self._held(graph) / "copy_of").read_text(encoding="utf-8")
-        except OSError:
-            return None
+        return Content.digest_of_saved(self._held(graph))
 
     def _hold(self, copy: _Copy, held: Content) -> None:
         with self._state.writing("a copy of the literals"):
             held.save(self._held(copy.graph), copy.digest)
 
     def _copies(self) -> list[_Copy]:
+        found = self._state.recall(_RECORD) or []
         try:
-            return [_Copy(**copy) for copy in self._state.recall(_RECORD) or []]
-        except TypeError:
+            # Once it was a list without a checksum.
+            copies = found["copies"] if isinstance(found, dict) else found
+            return [_Copy(**copy) for copy in copies]
+        except (TypeError, KeyError):
             return []  # they are only written once more
 
     def _remember(self, copy: _Copy) -> None:
         self._save([*(other for other in self._copies() if other.graph != copy.graph), copy])
 
     def _save(self, copies: list[_Copy]) -> None:
-        self._state.remember(_RECORD, [asdict(copy) for copy in copies])
+        self._state.remember(_RECORD, {"copies": [asdict(copy) for copy in copies]})
 
 
 def _datatype_of(digest: str) -> str:

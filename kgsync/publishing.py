@@ -92,7 +92,7 @@ class PublishTarget:
         with self._store(source) as store:
             head = self._graph.head(store)
             store.update(queries.load("_nothing").bind())  # fails now, not after training
-            self._describe_missing(store)
+            self._describe_missing(store, thorough=current is None or head is None)
             if current is None:
                 return
             if head != current.manifest.version or self._literals.is_missing(store, current):
@@ -127,15 +127,27 @@ class PublishTarget:
 
         self._write(write)
 
-    def _describe_missing(self, store: GraphStore) -> None:
+    def _describe_missing(self, store: GraphStore, *, thorough: bool = True) -> None:
         """Describe those committed versions that the store does not know, and only those.
 
         What is there stays untouched: describing it again could be cut short.
+
+        Args:
+            store: The store to publish into.
+            thorough: Look at every version, and not only, where this process has done so before,
+                at how many there are and at the newest.
         """
-        folders = self._state.readable_versions()
-        missing = self._graph.missing(store, [folder.manifest for folder in folders])
+        history = self._state.history.entries
+        created = {n: entry.created for n, entry in history.items() if entry.created is not None}
+        place = f"{store.label} {self.graph}"
+        compared = self._state.compared_with == place and not thorough
+        if compared and self._graph.described(store) >= len(created):
+            created = dict([*created.items()][-1:])
+        missing = self._graph.missing(store, created)
+        self._state.compared_with = place
         if not missing:
             return
+        folders = self._state.readable_versions()
         # Versions may share their source, which is as large as the last of them found it.
         sizes = {f.manifest.graph_version["name"]: f.manifest.triples for f in folders}
         for folder in folders:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from kgsync.committed import CommittedVersion
 from kgsync.config import Settings
-from kgsync.errors import StateError
+from kgsync.errors import StateCorruptedError, StateError
 from kgsync.graph.stores import StoreTarget, store_label
 from kgsync.publishing import PublishTarget
 from kgsync.report import Status, StepReport
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from kgsync.vectors import Neighbor, Prediction, Vector, VectorView
 
 __all__ = ["Reader"]
+
+T = TypeVar("T")
+
+_TRIES = 10
+"""How often to follow a version that moves while it is read."""
 
 
 class Reader:
@@ -62,7 +68,7 @@ class Reader:
         Raises:
             UnknownTermError: It has none (also a KeyError).
         """
-        return self.at().embedding(iri)
+        return self._ask(lambda view: view.embedding(iri))
 
     def relation_embedding(self, iri: str) -> Vector:
         """The current vector of a relation, as a numpy array.
@@ -70,7 +76,7 @@ class Reader:
         Raises:
             UnknownTermError: It has none (also a KeyError).
         """
-        return self.at().relation_embedding(iri)
+        return self._ask(lambda view: view.relation_embedding(iri))
 
     def query(self, query: str | Path, /, *, at: int | None = None, **parameters: object) -> Table:
         """Run a query where the metadata is published; `kgsync query` lists those there are.
@@ -100,7 +106,7 @@ class Reader:
 
     def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
         """The k entities nearest to one by cosine, nearest first; for several, a list each."""
-        return self.at().neighbors(iri, k)
+        return self._ask(lambda view: view.neighbors(iri, k))
 
     def predict(
         self,
@@ -120,18 +126,34 @@ class Reader:
             k: How many.
             new_only: Leave out answers that the graph has already.
         """
-        return self.at().predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
+        return self._ask(
+            lambda view: view.predict(
+                relation=relation, head=head, tail=tail, k=k, new_only=new_only
+            )
+        )
+
+    def _ask(self, ask: Callable[[VectorView], T]) -> T:
+        """Ask the current version, whichever another process has made the current one by then."""
+        for _ in range(_TRIES):
+            view = self.at()
+            try:
+                return ask(view)
+            except StateCorruptedError:
+                if self.state.is_current(view.version):
+                    raise
+        return ask(self.at())
 
     def history(self) -> list[StepReport]:
-        """The reports of all committed versions, oldest first."""
-        if not self.state.exists:
-            return []
-        return [StepReport.from_json(v.manifest.report) for v in self.state.versions()]
+        """The reports of all committed versions, oldest first.
+
+        Those that cannot be read any more are left out; `status` names them.
+        """
+        return [StepReport.from_json(v.manifest.report) for v in self.state.readable_versions()]
 
     def status(self) -> Status:
         """Where this sync stands; the store is not asked."""
         current = self._current()
-        folders = self.state.versions() if current is not None else []
+        damaged = tuple(self.state.damaged_versions())
         manifest = current.manifest if current else None
         return Status(
             state=str(self.state.path),
@@ -140,8 +162,9 @@ class Reader:
             graph_version=manifest.graph_version["name"] if manifest else None,
             created=manifest.created if manifest else None,
             model=manifest.model if manifest else None,
-            versions=len(folders),
-            retained=tuple(f.manifest.version for f in folders if f.retained),
+            versions=len(self.state.readable_versions()) + len(damaged),
+            retained=tuple(self.state.retained_versions()),
+            damaged=damaged,
             report=StepReport.from_json(manifest.report) if manifest else None,
             run=RunStatus.load(self.state.path),
         )
@@ -154,11 +177,11 @@ class Reader:
         return None if folder is None else CommittedVersion(folder)
 
     def _committed(self, number: int) -> CommittedVersion:
-        if not self.state.exists or number >= self.state.next_number():
+        if not self.state.exists or not self.state.has(number):
             raise StateError(f"there is no embedding version {number} in {self.state.path}")
         folder = self.state.version(number)
         if not folder.retained:
-            kept = [str(f.manifest.version) for f in self.state.versions() if f.retained]
+            kept = map(str, self.state.retained_versions())
             raise StateError(
                 f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
                 "kept (state.keep)"

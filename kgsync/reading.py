@@ -90,18 +90,9 @@ def passed_over(
     names = [version.name for version in versions.versions]
     if now is None or now.name not in names:
         return ()
-    committed = _committed(state)
-    first = min((names.index(name) for name in committed if name in names), default=0)
-    return tuple(name for name in names[first : names.index(now.name)] if name not in committed)
-
-
-def _committed(state: State) -> list[str]:
-    """Names of the graph versions taken so far, alone or gathered, oldest first."""
-    names = []
-    for folder in state.readable_versions() if state.exists else []:
-        manifest = folder.manifest
-        names += [*manifest.report.get("gathered", ()), manifest.graph_version["name"]]
-    return names
+    taken, before = state.history.graph_versions, names[: names.index(now.name)]
+    first = next((at for at, name in enumerate(before) if name in taken), len(before))
+    return tuple(name for name in before[first:] if name not in taken)
 
 
 @dataclass(frozen=True)

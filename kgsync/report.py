@@ -219,6 +219,8 @@ class Status:
     retained: tuple[int, ...]
     """Versions whose files are still there."""
     report: StepReport | None
+    damaged: tuple[int, ...] = ()
+    """Versions whose manifest cannot be read; they are missing from the history."""
     run: RunStatus | None = None
     """The scheduled sync, if there was one: `kgsync run`."""
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kgsync.durable import write_file
+from kgsync.durable import sealed, unsealed, write_file
 from kgsync.errors import StateLockedError
 from kgsync.state import State
 
@@ -50,7 +50,7 @@ class RunStatus:
     def load(cls, folder: Path) -> RunStatus | None:
         """The status in a state directory, or None if nothing readable is there."""
         try:
-            data = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            data = unsealed(json.loads((folder / _FILE).read_text(encoding="utf-8")))
             known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
             status = cls(**known)
         except (OSError, ValueError, TypeError):
@@ -122,7 +122,7 @@ class RunFile:
         with self._changing:
             self.status = replace(self.status, **changes)
             try:
-                write_file(path, json.dumps(asdict(self.status), indent=1))
+                write_file(path, json.dumps(sealed(asdict(self.status)), indent=1))
             except OSError as error:
                 _log.warning("cannot write %s: %s", path, error)
 

@@ -9,16 +9,20 @@
     waiting.json          changes that were seen and are too small to be taken yet
     run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given
+    history.jsonl         what was committed, a line for every version
     current.json          the same for readers without kgsync, with what they need to know
     literals.json         the copies of vectors in the store, finished or not
     literals/             what graphs of literals that roll held when they were last complete
     metadata.oxigraph/    the metadata, where the store of the graph cannot be written
     000042/manifest.json  what the version is, with a checksum of every file in it
+    000042/uncommitted    there until CURRENT has named the version
     000042/graph/         term ids, edges, living elements
     000042/embeddings/    the sidecar files
 
 A version is written beside, synced to disk and renamed; it exists once CURRENT names it. Retention
-removes a version's files and keeps its manifest, which is the history.
+removes a version's files and keeps its manifest, which is the history. Every file has a checksum of
+itself, or is in a manifest with one; those that can be found out again are taken for missing when
+they do not match it.
 """
 
 from __future__ import annotations
@@ -29,61 +33,25 @@ import json
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import safetensors
-
-from kgsync.durable import sync_to_disk, write_file
+from kgsync.durable import sealed, sync_to_disk, unsealed, write_file
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
-from kgsync.publish.files import digest_of, read_json, recorded, sha256_of
+from kgsync.history import Entry, History
+from kgsync.identity import create_identity, reseal_identity, uuid_of
+from kgsync.pointer import Pointer
+from kgsync.publish.files import recorded
 from kgsync.publish.manifest import Manifest
+from kgsync.version_folder import VersionFolder, write_manifest
 
-__all__ = ["FORMAT", "State", "VersionFolder"]
+__all__ = ["State", "VersionFolder"]
 
-FORMAT = 1
-_FOLDER = re.compile(r"\d{6,}")
-_REMEDY = "restore the state from a backup, or start over in another state directory"
-_NOTHING: dict[str, Any] = {"version": None, "highest": 0}
-"""What CURRENT says before the first commit."""
-
-
-@dataclass(frozen=True)
-class VersionFolder:
-    """One committed version on disk."""
-
-    path: Path
-    manifest: Manifest
-
-    @property
-    def retained(self) -> bool:
-        """Whether the files are still there."""
-        return all((self.path / name).is_file() for name in self.manifest.files)
-
-    def verified(self, name: str) -> Path:
-        """The path of one file, after its checksum was compared.
-
-        Raises:
-            StateCorruptedError: The file is gone or is not what was committed.
-        """
-        path = self.path / name
-        try:
-            found = sha256_of(path)
-        except OSError as error:
-            raise StateCorruptedError(
-                f"version {self.manifest.version} has no usable {path}: {error.strerror}; restore "
-                "the state from a backup or run `kgsync rebuild`"
-            ) from error
-        if found != self.manifest.files[name]["sha256"]:
-            raise StateCorruptedError(
-                f"{path} does not match its checksum; restore the state from a backup "
-                "or run `kgsync rebuild`"
-            )
-        return path
+_FOLDER = re.compile(r"(damaged-)?(\d{6,})")
+_UNCOMMITTED = "uncommitted"
 
 
 class State:
@@ -98,6 +66,9 @@ class State:
         """
         self.path = path
         self._store = store
+        self._history = History(path / "history.jsonl")
+        self.compared_with: str | None = None
+        """Where this process has compared every description in a store with the manifests."""
 
     @property
     def workspace(self) -> Path:
@@ -110,7 +81,7 @@ class State:
         if (self.path / "state.json").exists():
             return True
         # A process killed while it made the state leaves a pointer to nothing.
-        return (self.path / "CURRENT").exists() and self._pointer() != _NOTHING
+        return (self.path / "CURRENT").exists() and self._pointer().highest > 0
 
     @property
     def uuid(self) -> str:
@@ -119,22 +90,7 @@ class State:
         Raises:
             StateError: The state is of another format or of another store.
         """
-        path = self.path / "state.json"
-        data = read_json(path, _REMEDY)
-        if data.get("format") != FORMAT:
-            raise StateError(
-                f"the state in {self.path} has format {data.get('format')}, this kgsync reads "
-                f"{FORMAT}; use the kgsync that wrote it, or another state directory"
-            )
-        if None not in (self._store, data.get("store")) and data["store"] != self._store:
-            raise StateError(
-                f"the state in {self.path} belongs to the store {data['store']}, not to "
-                f"{self._store}; name another state directory (state.path), or, if that store has "
-                f'moved, correct "store" in {path}'
-            )
-        if not isinstance(data.get("uuid"), str):
-            raise StateCorruptedError(f"{path} is not what kgsync wrote; restore it from a backup")
-        return str(data["uuid"])
+        return uuid_of(self.path / "state.json", self._store)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -158,23 +114,42 @@ class State:
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             self._create()
+            self._complete()
             yield
         finally:
             os.close(handle)
 
     def current(self) -> VersionFolder | None:
         """The committed version, or None before the first."""
-        number = self._pointer()["version"]
-        if number is not None and not self._folder(number).is_dir():
-            raise StateCorruptedError(
-                f"the current version {self._folder(number)} is gone; restore the state from a "
-                "backup or run `kgsync rebuild`"
-            )
-        return None if number is None else self.version(number)
+        number = self._pointer().version
+        if number is None:
+            return None
+        if self._folder(number).is_dir():
+            return self.version(number)
+        if self._pointer().version != number:
+            return self.current()  # another process has set it aside meanwhile
+        raise StateCorruptedError(
+            f"the current version {self._folder(number)} is gone; restore the state from a "
+            "backup or run `kgsync rebuild`"
+        )
+
+    def is_current(self, number: int) -> bool:
+        """Whether a version is the current one; False if a damaged CURRENT cannot tell."""
+        pointer = self._pointer_or_none()
+        return pointer is not None and pointer.version == number
 
     def next_number(self) -> int:
-        """The number of the next version; numbers never repeat."""
-        return int(self._pointer()["highest"]) + 1
+        """The number of the next version.
+
+        Numbers never repeat: one that is on the disk is not given again, whatever CURRENT says.
+        """
+        pointer = self._pointer_or_none()
+        highest = pointer.highest if pointer else 0
+        return max(highest, *self._on_disk(pointer), 0) + 1
+
+    def has(self, number: int) -> bool:
+        """Whether there is such a committed version; it need not have files any more."""
+        return number in self._on_disk(self._pointer_or_none()) and self._folder(number).is_dir()
 
     def version(self, number: int) -> VersionFolder:
         """One committed version.
@@ -186,26 +161,36 @@ class State:
         path = self._folder(number)
         if not path.is_dir():
             raise StateError(f"there is no embedding version {number} in {self.path}")
-        data = read_json(path / "manifest.json", _REMEDY)
-        body: dict[str, Any] = data.get("manifest") or {}
-        if data.get("sha256") != digest_of(body):
-            raise StateCorruptedError(
-                f"{path / 'manifest.json'} does not match its checksum; restore the state from "
-                "a backup or run `kgsync rebuild`"
-            )
-        return VersionFolder(path, Manifest(**body))
+        return VersionFolder.read(path)
 
-    def versions(self) -> list[VersionFolder]:
-        """All committed versions, oldest first, also those without files."""
-        return [self.version(number) for number in self._committed()]
+    @property
+    def history(self) -> History:
+        """What was committed, without a look at every manifest."""
+        if (self.path / "state.json").exists():
+            self._history.refresh(self._committed_after, self._entry)
+        return self._history
 
     def readable_versions(self) -> list[VersionFolder]:
         """All committed versions, oldest first, those with a damaged manifest left out."""
+        return self._readable(self.history.entries)
+
+    def _readable(self, numbers: Iterable[int]) -> list[VersionFolder]:
         found = []
-        for number in self._committed():
-            with suppress(StateCorruptedError):
+        for number in sorted(numbers):
+            with suppress(StateError):  # damaged, or removed by hand
                 found.append(self.version(number))
         return found
+
+    def retained_versions(self) -> list[int]:
+        """Committed versions whose files are still there."""
+        kept = self.history.with_files
+        return [f.manifest.version for f in self._readable(kept) if f.retained]
+
+    def damaged_versions(self) -> list[int]:
+        """Committed versions whose manifest cannot be read."""
+        readable = {folder.manifest.version for folder in self.readable_versions()}
+        numbers = sorted(self.history.entries.keys() - readable)
+        return [number for number in numbers if self._folder(number).is_dir()]
 
     @contextmanager
     def drafting(self, number: int) -> Iterator[Path]:
@@ -214,6 +199,7 @@ class State:
         with self.writing(f"version {number}"):
             try:
                 shutil.rmtree(draft, ignore_errors=True)
+                shutil.rmtree(_replaced(draft), ignore_errors=True)
                 draft.mkdir()
                 yield draft
             except BaseException:
@@ -228,26 +214,44 @@ class State:
                 sync_to_disk(path)
                 name = path.relative_to(draft).as_posix()
                 files[name] = recorded(path)
-            _write_manifest(draft, replace(manifest, files=files))
+            write_manifest(draft, replace(manifest, files=files))
+            (draft / _UNCOMMITTED).touch()
             for folder in [*(p for p in draft.rglob("*") if p.is_dir()), draft]:
                 sync_to_disk(folder)
             target = self._folder(manifest.version)
-            # Only a process killed between this rename and its commit leaves such a folder.
-            shutil.rmtree(target, ignore_errors=True)
-            draft.rename(target)
+            if target.exists():
+                self._replace(target, draft)
+            else:
+                draft.rename(target)
             sync_to_disk(self.path)
         return self.version(manifest.version)
+
+    def _replace(self, target: Path, draft: Path) -> None:
+        """Put a draft in the place of a version that was never committed.
+
+        Raises:
+            StateCorruptedError: It may have been.
+        """
+        if not self._is_replaceable(int(target.name), self._pointer()):
+            raise StateCorruptedError(
+                f"{target} is there already and is not overwritten; move it out of {self.path}"
+            )
+        # Moved as a whole: half of it would look like a version that is damaged.
+        target.rename(_replaced(draft))
+        draft.rename(target)
+        shutil.rmtree(_replaced(draft))
 
     def amend(self, folder: VersionFolder, report: dict[str, Any]) -> None:
         """Replace the report of a sealed version; only before it is committed."""
         with self.writing(f"version {folder.manifest.version}"):
-            _write_manifest(folder.path, replace(folder.manifest, report=report))
+            write_manifest(folder.path, replace(folder.manifest, report=report))
 
     def commit(self, number: int) -> None:
         """Make a sealed version the current one. This one rename is the commit."""
-        highest = max(number, int(self._pointer()["highest"]))
+        highest = max(number, self.next_number() - 1)
         with self.writing("CURRENT"):
             self._point(number, highest)
+            self._complete()
 
     def superfluous(self, keep: int) -> list[int]:
         """Versions that have files beyond the number to keep.
@@ -256,77 +260,137 @@ class State:
         """
         current = self.current()
         first = [current.manifest.version, current.manifest.previous] if current else []
-        with_files = [n for n in self._committed() if self._data(n)]
+        with_files = self.history.with_files
         order = sorted(with_files, key=lambda n: (n in first[:1], n in first, n), reverse=True)
         return sorted(order[keep:])
 
     def drop_files(self, numbers: Iterable[int]) -> None:
         """Remove the files of versions; their manifests stay as the history."""
+        numbers = list(numbers)
         for number in numbers:
             for folder in self._data(number):
                 shutil.rmtree(folder)
+        if numbers:
+            self.history.drop(numbers)
 
     def set_aside_current(self) -> None:
         """Move a damaged current version out of the way, without losing what is left of it."""
-        pointer = self._pointer()
-        folder = self._folder(pointer["version"])
-        if folder.exists():
+        pointer, highest = self._pointer_or_none(), self.next_number() - 1
+        if pointer is None:
+            with suppress(FileNotFoundError):
+                (self.path / "CURRENT").rename(self.path / "damaged-CURRENT")
+        elif pointer.version is not None and self._folder(pointer.version).exists():
+            folder = self._folder(pointer.version)
             folder.rename(self.path / f"damaged-{folder.name}")
-        self._point(None, pointer["highest"])
+            self.history.forget(pointer.version)
+        self._point(None, highest)
 
     def _create(self) -> None:
         """Give a new directory its identity; only called under the lock."""
         if self.exists:
             return
         with self.writing("the state"):
-            self._point(**_NOTHING)
-            identity = {"format": FORMAT, "uuid": str(uuid.uuid4()), "store": self._store}
-            write_file(self.path / "state.json", json.dumps(identity))
+            self._point(None, self.next_number() - 1)
+            create_identity(self.path / "state.json", self._store)
+
+    def _complete(self) -> None:
+        """Do what a killed process, or an older kgsync, left undone; only called under the lock."""
+        pointer = self._pointer_or_none()
+        if pointer is None:
+            return
+        with suppress(OSError):  # it is tried again the next time
+            if not pointer.is_sealed:
+                reseal_identity(self.path / "state.json")
+                self._point(pointer.version, pointer.highest)
+            if pointer.highest:
+                (self._folder(pointer.highest) / _UNCOMMITTED).unlink(missing_ok=True)
+            self.history.save()
 
     def _data(self, number: int) -> list[Path]:
-        return [child for child in self._folder(number).iterdir() if child.is_dir()]
+        try:
+            return [child for child in self._folder(number).iterdir() if child.is_dir()]
+        except FileNotFoundError:
+            return []  # somebody has removed the whole version
 
-    def _pointer(self) -> dict[str, Any]:
-        pointer = read_json(self.path / "CURRENT", _REMEDY)
-        version, highest = pointer.get("version"), pointer.get("highest")
-        if not isinstance(version, int | None) or not isinstance(highest, int):
-            raise StateCorruptedError(
-                f"{self.path / 'CURRENT'} is not what kgsync wrote; restore it from a backup"
-            )
-        return pointer
+    def _pointer(self) -> Pointer:
+        path = self.path / "CURRENT"
+        try:
+            return Pointer.read(path)
+        except (OSError, ValueError) as error:
+            raise StateCorruptedError(f"cannot read {path}: {error}; {self._remedy()}") from error
+
+    def _pointer_or_none(self) -> Pointer | None:
+        """None if CURRENT is damaged: what can be done without it is done."""
+        with suppress(StateCorruptedError):
+            return self._pointer()
+        return None
+
+    def _remedy(self) -> str:
+        shown = self.recall("current.json") or {}
+        which = f" (current.json names version {shown['version']})" if "version" in shown else ""
+        return (
+            f"no version is lost: name the one to go on from with `kgsync rollback`{which}, or "
+            "restore the file from a backup, or train anew with `kgsync rebuild`"
+        )
 
     def _point(self, version: int | None, highest: int) -> None:
-        text = json.dumps({"version": version, "highest": highest})
-        write_file(self.path / "CURRENT", text + "\n")
+        Pointer(version, highest).write(self.path / "CURRENT")
 
-    def _committed(self) -> list[int]:
-        highest = self._pointer()["highest"]
-        names = (p.name for p in self.path.iterdir() if _FOLDER.fullmatch(p.name))
-        return sorted(number for number in map(int, names) if number <= highest)
+    def _on_disk(self, pointer: Pointer | None) -> set[int]:
+        """Numbers that are taken, also by versions that were set aside."""
+        try:
+            with os.scandir(self.path) as found:
+                names = [_FOLDER.fullmatch(each.name) for each in found]
+        except FileNotFoundError:
+            return set()
+        numbers = {int(match[2]) for match in names if match}
+        return {n for n in numbers if pointer is None or not self._is_replaceable(n, pointer)}
+
+    def _is_replaceable(self, number: int, pointer: Pointer) -> bool:
+        """Whether a version is known to have never been committed: a process was killed before."""
+        return number > pointer.highest and (self._folder(number) / _UNCOMMITTED).exists()
+
+    def _committed_after(self, number: int) -> list[int]:
+        """Committed versions after one, ascending."""
+        pointer = self._pointer_or_none()
+        if pointer is not None and not self._folder(max(number, pointer.highest) + 1).exists():
+            found = [*range(number + 1, pointer.highest + 1)]
+        else:
+            found = sorted(n for n in self._on_disk(pointer) if n > number)
+        return [n for n in found if self._folder(n).is_dir()]
+
+    def _entry(self, number: int) -> Entry:
+        has_files = bool(self._data(number))
+        try:
+            manifest = self.version(number).manifest
+        except StateCorruptedError:
+            return Entry(number, has_files=has_files)
+        gathered = tuple(manifest.report.get("gathered", ()))
+        name = manifest.graph_version["name"]
+        return Entry(number, manifest.created, name, gathered, has_files)
 
     def _folder(self, number: int) -> Path:
         return self.path / f"{number:06d}"
 
     def recall(self, name: str) -> Any:
-        """What was remembered under a name; None if nothing was, or it cannot be read."""
+        """What was remembered under a name; None if nothing was, or it is damaged."""
         try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
+            return unsealed(json.loads((self.path / name).read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return None  # it is only found out once more
 
-    def remember(self, name: str, value: Any) -> None:
-        """Keep something small, as JSON; only called under the lock."""
+    def remember(self, name: str, value: dict[str, Any]) -> None:
+        """Keep something small, as JSON with a checksum; only called under the lock."""
         with self.writing(name):
-            write_file(self.path / name, json.dumps(value))
+            write_file(self.path / name, json.dumps(sealed(value)))
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
         """Turn a refusal of the disk into an error that says what is still safe."""
         try:
             yield
-        except (OSError, safetensors.SafetensorError) as error:
-            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            full = full or "No space left" in str(error) or "File too large" in str(error)
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             remedy = "free some space" if full else "check the directory and its permissions"
             raise StateWriteError(
                 f"cannot write {what} in {self.path}: {error}; {remedy} and run the step again. "
@@ -334,7 +398,6 @@ class State:
             ) from error
 
 
-def _write_manifest(folder: Path, manifest: Manifest) -> None:
-    body = vars(manifest)
-    text = json.dumps({"sha256": digest_of(body), "manifest": body}, indent=1)
-    write_file(folder / "manifest.json", text)
+def _replaced(draft: Path) -> Path:
+    """Where what a draft replaces goes first."""
+    return draft.with_name(f"{draft.name}-replaced")

@@ -259,10 +259,11 @@ class KGSync(Reader):
                 current, nothing has changed.
         """
         phases = Phases(self.listener)
-        chosen = self._committed(version)
+        self._committed(version)  # an error does not need the lock, nor make a state
         with self.state.lock():
-            if self.state.current() == chosen.folder:
+            if self.state.is_current(version):
                 return
+            chosen = self._committed(version)
             make_current(chosen, self.settings, self.state, self._publish(), phases)
             Waiting.forget(self.state)
 
@@ -306,6 +307,7 @@ class KGSync(Reader):
 
     def _current_or_damage(self) -> tuple[CommittedVersion | None, tuple[str, ...]]:
         """The committed version, or a warning about it if it is damaged and set aside."""
+        assert self.state.uuid  # training does not cure damage to it
         try:
             current = self._current()
             if current is not None:

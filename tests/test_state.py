@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from kgsync import KGSync
+from kgsync.durable import sealed, unsealed
 from kgsync.errors import (
     PermanentStoreError,
     StateCorruptedError,
@@ -115,7 +116,7 @@ def test_a_damaged_file_is_named(synced: KGSync, name: str, damage: str) -> None
 
 def test_a_state_of_another_format_is_refused(synced: KGSync) -> None:
     path = synced.state.path / "state.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
+    path.write_text(json.dumps(sealed({**unsealed(json.loads(path.read_text())), "format": 99})))
     fresh = KGSync(synced.state.path.parent / "kg", GRAPHS, state=synced.state.path)
     with pytest.raises(StateError, match="format 99"):
         fresh.step()

@@ -53,6 +53,11 @@ def show_status(found: Status, history: list[StepReport]) -> None:
     output.text(f"version {found.version} of {found.graph_version}, committed {found.created}")
     output.text(f"{found.model['name']}, dimension {found.model['dimension']}")
     output.text(f"state {found.state}, files kept for versions {_join(found.retained)}")
+    if found.damaged:
+        output.text(
+            f"warning: the manifests of versions {_join(found.damaged)} are damaged, so that they "
+            "are missing below; restore them from a backup"
+        )
     show_history(history)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -141,5 +143,9 @@ def _adapter_key(target: StoreTarget) -> str:
 
 
 def _registered() -> dict[str, str]:
-    plugins = {point.name: point.value for point in entry_points(group="kgsync.adapters")}
-    return {**plugins, **ADAPTERS}
+    return {**_plugins(tuple(sys.path)), **ADAPTERS}
+
+
+@cache  # it reads a file of every distribution that is installed
+def _plugins(_path: tuple[str, ...]) -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group="kgsync.adapters")}

@@ -12,10 +12,8 @@ from kgsync.errors import StateCorruptedError
 
 __all__ = [
     "FOLDER",
-    "digest_of",
     "read_json",
     "recorded",
-    "sealed",
     "sha256_of",
     "sidecar_files",
 ]
@@ -41,16 +39,6 @@ def recorded(path: Path) -> dict[str, Any]:
         OSError: It cannot be read.
     """
     return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
-
-
-def digest_of(content: Any) -> str:
-    """A checksum of what can be written as JSON, however it is written."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def sealed(content: dict[str, Any]) -> dict[str, Any]:
-    """The same with a checksum of itself, as `sha256`."""
-    return {**content, "sha256": digest_of(content)}
 
 
 def sidecar_files(files: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

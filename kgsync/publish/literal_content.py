@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from math import prod
@@ -13,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyoxigraph as ox
-import safetensors.numpy
 from numpy.typing import NDArray
 
-from kgsync.durable import UNFINISHED, sync_to_disk
+from kgsync.durable import UNFINISHED, sealed, sync_to_disk, unsealed
 from kgsync.errors import StateCorruptedError
 from kgsync.publish.delta import blocks, distances
+from kgsync.publish.files import recorded
 from kgsync.publish.mapping import map_tables
 from kgsync.publish.sidecar import INDEX, TENSORS
+from kgsync.publish.tensors import write_tensors
 from kgsync.queries import is_iri
 
 __all__ = ["KINDS", "Changes", "Content", "is_writable"]
@@ -30,6 +32,7 @@ KINDS = {
     "relation": "https://w3id.org/kgsync/ns#relationEmbedding",
 }
 """Kind of element -> property of its literal. An IRI may be both."""
+_ABOUT = "copy.json"
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,18 @@ class Content:
         except (OSError, KeyError, ValueError, pa.ArrowException, StateCorruptedError):
             return None
 
+    @staticmethod
+    def digest_of_saved(folder: Path) -> str | None:
+        """What `save` was told about a folder; None if anything in it is not what was saved."""
+        try:
+            if not (folder / _ABOUT).exists():  # an older kgsync wrote no checksums
+                return (folder / "copy_of").read_text(encoding="utf-8")
+            about = unsealed(json.loads((folder / _ABOUT).read_text(encoding="utf-8")))
+            found = {name: recorded(folder / name) for name in about["files"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return str(about["copy_of"]) if found == about["files"] else None
+
     def writable(self) -> Content:
         """Without those whose name a store would refuse."""
         keep = {kind: _writable(self.iris[kind]) for kind in KINDS}
@@ -101,12 +116,13 @@ class Content:
 
     def _write(self, folder: Path, digest: str) -> None:
         whole = {kind: np.ascontiguousarray(table) for kind, table in self.tables.items()}
-        safetensors.numpy.save_file(whole, folder / TENSORS)
+        write_tensors(folder / TENSORS, whole)
         kinds = [pa.repeat(kind, len(self.iris[kind])) for kind in KINDS]
         iris = [self.iris[kind] for kind in KINDS]
         index = pa.table({"kind": pa.concat_arrays(kinds), "iri": pa.concat_arrays(iris)})
         pq.write_table(index, folder / INDEX)
-        (folder / "copy_of").write_text(digest, encoding="utf-8")
+        about = {"copy_of": digest, "files": {n: recorded(folder / n) for n in (INDEX, TENSORS)}}
+        (folder / _ABOUT).write_text(json.dumps(sealed(about)), encoding="utf-8")
         for path in (*folder.iterdir(), folder):
             sync_to_disk(path)
 

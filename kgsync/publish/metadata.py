@@ -6,10 +6,12 @@ state's commit makes it real, `flip` makes it the current one for readers of the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from rdflib import Graph
 
 from kgsync import queries
 from kgsync.errors import PermanentStoreError
@@ -111,6 +113,7 @@ class MetadataGraph:
             PermanentStoreError: The graph belongs to someone else.
         """
         self.head(store)
+        version, run = self.version_iri(manifest.version), self.run_iri(manifest.version)
         triples = describe(
             self.graph,
             self.owner,
@@ -121,28 +124,43 @@ class MetadataGraph:
         )
         update = queries.load("_describe_version").bind(
             graph=self.graph,
-            version=self.version_iri(manifest.version),
-            run=self.run_iri(manifest.version),
+            nodes=sorted({*self._nodes(store, manifest.version), *_own(triples, version, run)}),
             source=source_iri(self.graph, manifest),
             triples=triples.serialize(format="nt", encoding="utf-8").decode(),
         )
         store.update(update)
 
-    def missing(self, store: GraphStore, manifests: Collection[Manifest]) -> set[int]:
+    def _nodes(self, store: GraphStore, version: int) -> set[str]:
+        """What is there of a version and belongs to it alone."""
+        query = queries.load("_version_nodes").bind(
+            graph=self.graph, version=self.version_iri(version), run=self.run_iri(version)
+        )
+        return {row[0].value for row in store.select(query) if row[0] is not None}
+
+    def described(self, store: GraphStore) -> int:
+        """How many versions there are descriptions of, be they complete or not."""
+        query = queries.load("_count_versions").bind(graph=self.graph, dataset=self.dataset)
+        return sum(int(row[0].value) for row in store.select(query) if row[0] is not None)
+
+    def missing(self, store: GraphStore, created: Mapping[int, str]) -> set[int]:
         """Which versions are not described, or only in part, or were others when they were.
 
         A number is used twice if its commit never came; the time tells the two apart.
+
+        Args:
+            store: Where the graph is.
+            created: Version -> when it was made.
         """
         issued: dict[str, list[str]] = {}
-        for some in self._some(manifest.version for manifest in manifests):
+        for some in self._some(created):
             query = queries.load("_described_versions").bind(graph=self.graph, versions=some)
-            for number, time, *_ in store.select(query):
-                if number and time:
-                    issued.setdefault(number.value, []).append(time.value)
+            for number, moment, *_ in store.select(query):
+                if number and moment:
+                    issued.setdefault(number.value, []).append(moment.value)
         return {
-            manifest.version
-            for manifest in manifests
-            if not _is_once(manifest.created, issued.get(str(manifest.version), []))
+            version
+            for version, time in created.items()
+            if not _is_once(time, issued.get(str(version), []))
         }
 
     def flip(self, store: GraphStore, version: int) -> None:
@@ -193,6 +211,15 @@ class MetadataGraph:
         iri = self.version_iri(version)
         unlink = queries.load("_unlink_literals")
         store.update(unlink.bind(graph=self.graph, version=iri, copy=f"{iri}-literals"))
+
+
+def _own(triples: Graph, version: str, run: str) -> set[str]:
+    """What a description says something about and belongs to its version alone.
+
+    Also what was left of it, unlinked, when a removal was cut short, has one of these names.
+    """
+    subjects = {str(subject) for subject in triples.subjects()}
+    return {version, run} | {each for each in subjects if each.startswith(f"{version}-")}
 
 
 def _is_once(time: str, found: list[str]) -> bool:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kgsync.durable import digest_of
 from kgsync.errors import StateCorruptedError, StateError
-from kgsync.publish.files import FOLDER, digest_of, read_json, recorded, sidecar_files
+from kgsync.publish.files import FOLDER, read_json, recorded, sidecar_files
 from kgsync.publish.sidecar import DESCRIPTION, FORMAT, TENSORS
 
 __all__ = ["Description", "find_sidecar"]
@@ -35,7 +36,11 @@ class Description:
             StateCorruptedError: It is not what kgsync wrote.
             StateError: It is of another format.
         """
-        content = read_json(path, _REMEDY)
+        return cls.checked(read_json(path, _REMEDY), path)
+
+    @classmethod
+    def checked(cls, content: dict[str, Any], path: Path) -> Description:
+        """The same for what was read already."""
         if content.get("format") != FORMAT:
             raise StateError(
                 f"{path} has format {content.get('format')}, this kgsync reads {FORMAT}; use the "
@@ -54,11 +59,14 @@ class Description:
             StateCorruptedError: It is not what kgsync wrote.
         """
         try:
-            manifest = read_json(path, _REMEDY)["manifest"]
+            content = read_json(path, _REMEDY)
+            manifest = content["manifest"]
             files = sidecar_files(manifest["files"])
             name = manifest["graph_version"]["name"]
         except (KeyError, TypeError, AttributeError) as error:
             raise StateCorruptedError(f"{path} is not what kgsync wrote; {_REMEDY}") from error
+        if content.get("sha256") != digest_of(manifest):
+            raise StateCorruptedError(f"{path} does not match its own checksum; {_REMEDY}")
         return cls._of({**manifest, "graph_version": name, "files": files}, path)
 
     @classmethod
@@ -126,7 +134,8 @@ def find_sidecar(path: Path) -> tuple[Path, Description]:
 
 def _through(entry: Path) -> tuple[Path, Description]:
     """The folder that a current.json names."""
-    folder = read_json(entry, _REMEDY).get("folder")
+    content = read_json(entry, _REMEDY)  # once: it may be replaced at any time
+    folder = content.get("folder")
     if not isinstance(folder, str):
         raise StateError(f"{entry} names no folder of embeddings; it is no current.json of kgsync")
-    return entry.parent / folder, Description.read(entry)
+    return entry.parent / folder, Description.checked(content, entry)

@@ -21,8 +21,10 @@ import pyarrow.parquet as pq
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from kgsync.durable import sealed
 from kgsync.errors import ConfigError
-from kgsync.publish.files import recorded, sealed
+from kgsync.publish.files import recorded
+from kgsync.publish.tensors import write_tensors
 
 __all__ = [
     "DESCRIPTION",
@@ -88,7 +90,7 @@ def _write_data(folder: Path, sidecar: Sidecar) -> None:
         "version": str(sidecar.about["version"]),
         "graph_version": str(sidecar.about["graph_version"]),
     }
-    safetensors.numpy.save_file(sidecar.tables, folder / TENSORS, metadata=header)
+    write_tensors(folder / TENSORS, sidecar.tables, header)
     kinds = ("entity", "relation")
     iris = pa.concat_arrays([sidecar.iris[kind] for kind in kinds])
     sizes = [len(sidecar.iris[kind]) for kind in kinds]

@@ -299,9 +299,9 @@ def test_servers_keep_the_description_in_shape(
         stage_twice(metadata, store, sync)
         assert metadata.head(store) == 6
         fifth, sixth = manifest_of(sync, 5), manifest_of(sync, 6)
-        assert metadata.missing(store, [fifth, sixth]) == {5}
+        assert metadata.missing(store, {5: fifth.created, 6: sixth.created}) == {5}
         other = replace(sixth, created="2024-02-29T12:00:00+00:00")
-        assert metadata.missing(store, [other]) == {6}
+        assert metadata.missing(store, {6: other.created}) == {6}
         count = server.count(NAME)
         embedded = ox.Store()
         with opened(embedded) as local:

@@ -1,0 +1,51 @@
+"""Writing safetensors files that are the same, byte by byte, for the same tables.
+
+The library writes the metadata of the header in an order that differs from run to run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["write_tensors"]
+
+_TYPES = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "u8": "U64", "b1": "BOOL"}
+_ALIGNED = 8
+
+
+def write_tensors(
+    path: Path, tables: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write tables into a safetensors file.
+
+    Args:
+        path: The file.
+        tables: Arrays by name.
+        metadata: Texts for the header.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    # Wide numbers first, as the library has it: then every table begins at a multiple of its width.
+    order = sorted(tables, key=lambda name: (-tables[name].dtype.itemsize, name))
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))} if metadata else {}
+    end = 0
+    for name in order:
+        table = tables[name]
+        begin, end = end, end + table.nbytes
+        dtype = _TYPES[table.dtype.str[1:]]
+        header[name] = {"dtype": dtype, "shape": table.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % _ALIGNED)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for name in order:
+            table = tables[name]
+            file.write(np.ascontiguousarray(table, table.dtype.newbyteorder("<")).data)

@@ -1,0 +1,138 @@
+"""Does a step cost more when the history is long? CPU and memory along many tiny versions.
+
+`python -m tests.benchmarks.history --versions 1000` adds one version at a time to an embedded
+store, steps, and then polls when there is nothing new. Processor time is that of all threads of
+this process, so that other load on the machine hardly shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean, median
+
+import pyoxigraph as ox
+
+from kgsync import KGSync
+from kgsync.config import Settings
+from kgsync.memory import resident_mb
+from tests.benchmarks.table import aligned, machine
+from tests.worlds import GRAPHS, quads, quick_settings, ring
+
+_SIZE = 12
+_HEAD = (
+    "versions",
+    "step ms",
+    "median ms",
+    "idle poll ms",
+    "step ÷ first",
+    "idle ÷ first",
+    "resident MB",
+)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some steps in a row."""
+
+    last: int
+    """The version after them."""
+    steps: list[float]
+    """Processor seconds of each."""
+    polls: list[float]
+    """Processor seconds of each poll that found nothing new."""
+    resident: float
+    """Megabytes."""
+
+
+def main() -> None:
+    """Print a line per window as it goes, and a table at the end."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.history")
+    parser.add_argument("--versions", type=int, default=1000)
+    parser.add_argument("--window", type=int, default=50, help="steps in one row")
+    parser.add_argument(
+        "--kept", type=int, default=5, help="versions that stay in the store; 0 for all"
+    )
+    parser.add_argument("--memory", action="store_true", help="an open store instead of a path")
+    options = parser.parse_args()
+    print(machine())
+    with tempfile.TemporaryDirectory() as folder:
+        windows = []
+        for window in _windows(Path(folder), options):
+            windows.append(window)
+            print("  ".join(_row(window, windows[0])), flush=True)
+    kept = f"the last {options.kept} graphs" if options.kept else "all graphs"
+    place = "an open store" if options.memory else "a store on disk"
+    print(f"\nCPU per step, {place} that keeps {kept}:\n")
+    print(aligned([_HEAD, *(_row(window, windows[0]) for window in windows)]))
+
+
+def _windows(folder: Path, options: argparse.Namespace) -> Iterator[Window]:
+    path = folder / "kg"
+    store = ox.Store(str(path))
+    sync = KGSync(
+        store if options.memory else path, GRAPHS, state=folder / "state", settings=_settings()
+    )
+    if not options.memory:
+        store.flush()
+        del store
+    steps: list[float] = []
+    polls: list[float] = []
+    for number in range(1, options.versions + 1):
+        _load(store if options.memory else ox.Store(str(path)), number, options.kept)
+        steps.append(_cpu(sync, number))
+        polls.append(_cpu(sync, number))
+        if number % options.window == 0 or number == options.versions:
+            # The first steps import, compile and train from scratch.
+            skipped = min(10, number - 1) if number == options.window else 0
+            yield Window(number, steps[skipped:], polls[skipped:], resident_mb())
+            steps, polls = [], []
+
+
+def _load(store: ox.Store, number: int, kept: int) -> None:
+    """One more version: a ring with one more edge, at another place every time."""
+    edges = {*ring(_SIZE), (f"e{number % _SIZE}", "likes", f"e{number * 7 % _SIZE}")}
+    store.extend(quads(f"{number:06d}", sorted(edges)))
+    if kept and number > kept:
+        store.remove_graph(ox.NamedNode(GRAPHS.format(version=f"{number - kept:06d}")))
+    store.flush()
+
+
+def _cpu(sync: KGSync, expected: int) -> float:
+    began = time.process_time()
+    report = sync.step()
+    spent = time.process_time() - began
+    if report.version != expected:
+        sys.exit(f"version {report.version} where {expected} was expected")
+    return spent
+
+
+def _row(window: Window, first: Window) -> tuple[str, ...]:
+    step, poll = mean(window.steps), mean(window.polls)
+    return (
+        f"{window.last:,}",
+        f"{step * 1e3:.1f}",
+        f"{median(window.steps) * 1e3:.1f}",
+        f"{poll * 1e3:.2f}",
+        f"{step / mean(first.steps):.2f}",
+        f"{poll / mean(first.polls):.2f}",
+        f"{window.resident:.0f}",
+    )
+
+
+def _settings() -> Settings:
+    quick = quick_settings()
+    return replace(
+        quick,
+        training=replace(quick.training, epochs=3),
+        update=replace(quick.update, change_epochs=1, general_epochs=1),
+    )
+
+
+if __name__ == "__main__":
+    main()
