@@ -8,9 +8,7 @@ fetched before an interruption.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -21,8 +19,9 @@ from pathlib import Path
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
 from kgsync.adapters.ntriples import NTriplesSink
+from kgsync.adapters.sparql_csv import counts_of_csv
 from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
-from kgsync.adapters.sparql_json import check_limit, rows_of_json, table_of_json
+from kgsync.adapters.sparql_json import rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql_parts import Part, only_count, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
@@ -198,8 +197,17 @@ class SparqlStore:
             return
         with KeptParts(self._workspace, where, total) as kept:
             for part in parts_of(self._counts, where, total, most):
-                for batch in self._kept(part, kept) or self._fetched(part, kept, careful):
+                for batch in self._batches(part, kept, careful):
                     receive(batch)
+
+    def _batches(self, part: Part, kept: KeptParts, careful: bool) -> list[TripleBatch]:
+        """One part, without naming terms if the endpoint refuses to have them named."""
+        try:
+            return self._kept(part, kept) or self._fetched(part, kept, careful)
+        except PermanentStoreError:
+            if part.otherwise is None:
+                raise
+        return self._batches(part.otherwise, kept, careful)
 
     def _kept(self, part: Part, kept: KeptParts) -> list[TripleBatch]:
         """One part as it was fetched before, if the endpoint still has it like that."""
@@ -348,7 +356,7 @@ class SparqlStore:
 
     def _counts(self, query: str) -> dict[str, int]:
         """Names and counts, as CSV: for JSON Virtuoso takes ten times as long."""
-        return self._transport.query(query, _CSV, _named_counts)
+        return self._transport.query(query, _CSV, counts_of_csv)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -385,14 +393,3 @@ def _push_statements(answer: Answer, receive: Receive) -> None:
 
 def _push_terms(answer: Answer, receive: Receive) -> None:
     push_rows(((s, p, o) for s, p, o, _ in rows_of_xml(answer.pieces())), receive)
-
-
-def _named_counts(answer: Answer) -> dict[str, int]:
-    check_limit(answer)
-    try:
-        head, *rows = csv.reader(io.StringIO(answer.text().decode()), strict=True)
-        if any(len(row) != len(head) for row in rows):
-            raise ValueError("a row has other columns than the head")
-        return {"".join(name): int(count) for *name, count in rows}
-    except (ValueError, csv.Error) as error:
-        raise TransientStoreError(f"the answer is no table of counts: {error}") from error

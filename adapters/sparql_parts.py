@@ -1,19 +1,21 @@
 """Cutting a graph into parts that fit under an endpoint's limit on rows, by counting first.
 
 By predicate; a predicate that is too large by its subjects; what is too large for one subject, or
-has blank nodes as subjects, by a hash of subject and object. The counts must add up to the whole:
-nothing may fall between two parts.
+has blank nodes as subjects, by a hash of its triples. The counts must add up to the whole:
+nothing may fall between two parts. A term that cannot stand in a query, because it is not an IRI or
+because the endpoint refuses it, is told from the others by its hash instead.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kgsync import queries
-from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
-from kgsync.queries import Pattern
+from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.queries import Pattern, is_iri
 
 __all__ = ["Part", "only_count", "parts_of"]
 
@@ -28,6 +30,13 @@ _PAGE = 5000
 """So many names in one answer: Virtuoso sorts no more than 10,000 rows."""
 _MOST_DIGITS = 12
 """Of a hash: what has more in common is the same text."""
+_PLAIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
+    r"(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
+)
+"""IRIs that every parser takes; Jena's refuses some that SPARQL allows, like those with `[`."""
+_TRIES = 3
+"""Names of a page that are tried as the one to go on from."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,8 @@ class Part:
 
     where: Pattern
     count: int
+    otherwise: Part | None = None
+    """The same triples without naming terms, for an endpoint that refuses a query with them."""
 
 
 def parts_of(ask: Counts, where: Pattern, total: int, most: int) -> Iterator[Part]:
@@ -51,69 +62,179 @@ def parts_of(ask: Counts, where: Pattern, total: int, most: int) -> Iterator[Par
         TransientStoreError: The counts do not add up, as if the graph were being changed.
         PermanentStoreError: The graph cannot be cut finely enough.
     """
-    counts = _by_predicate(ask, where, most)
+    counts = _by_predicate(ask, where, total, most)
+    if counts is None:
+        yield from _rest(ask, where, total, most)
+        return
     if sum(counts.values()) != total:
         raise TransientStoreError("the counts of its predicates do not add up")
+    named, hashed = _predicates(where)
     small = {p: n for p, n in counts.items() if n <= most}
-    for predicates, count in _packed(small.items(), most):
-        bound = _pattern("_pattern_predicates", where=where, predicates=predicates)
-        yield Part(bound, count)
+    yield from _by_names(small, most, named, hashed)
     for predicate in counts.keys() - small.keys():
-        yield from _by_subject(ask, where, predicate, counts[predicate], most)
+        unnamed = hashed([predicate])
+        if is_iri(predicate):
+            yield from _by_subject(ask, where, predicate, unnamed, counts[predicate], most)
+        else:
+            yield from _rest(ask, unnamed, counts[predicate], most)
 
 
-def _by_predicate(ask: Counts, where: Pattern, most: int) -> dict[str, int]:
-    """The counts of all predicates, in pages if there are that many."""
+def _by_predicate(ask: Counts, where: Pattern, total: int, most: int) -> dict[str, int] | None:
+    """The counts of all predicates, in pages if there are that many; None if too few are IRIs."""
     size = _page_size(most)
-    counts = ask(_bound("_count_by_predicate", where=where, most=size))
+    counts = ask(queries.load("_count_by_predicate").bind(where=where, most=size))
     if len(counts) < size:
         return counts
-    counts, last = {}, _FIRST
-    while True:
-        page = ask(_bound("_count_by_predicate_after", where=where, after=last, most=size))
+    counts = {}
+    for page, left_after in _pages(ask, "_count_by_predicate_after", {"where": where}, size):
         counts |= page
-        if len(page) < size:
-            return counts
-        last = list(page)[-1]
+        if left_after is not None:
+            return None
+        if sum(counts.values()) > total:
+            break
+    return counts
 
 
 def _by_subject(
-    ask: Counts, where: Pattern, predicate: str, total: int, most: int
+    ask: Counts, where: Pattern, predicate: str, unnamed: Pattern, total: int, most: int
 ) -> Iterator[Part]:
-    """Parts of one predicate, a page of subjects at a time."""
-    seen, last = 0, _FIRST
-    size = _page_size(most)
+    """Parts of one predicate, a page of subjects at a time.
+
+    Args:
+        ask: Asks the endpoint.
+        where: The triples of all predicates.
+        predicate: Which one.
+        unnamed: Its triples, without naming it.
+        total: How many they are.
+        most: How many rows a part may have.
+    """
+    size, seen = _page_size(most), 0
     given: dict[str, queries.Value] = {"where": where, "predicate": predicate}
-    while True:
-        counts = ask(_bound("_count_by_subject", **given, after=last, most=size))
+    own = _bound("_pattern_predicates", where=where, predicates=[predicate])
+    try:
+        if _count(ask, own) != total:
+            raise TransientStoreError("the counts of its parts do not add up")
+    except PermanentStoreError:  # the endpoint does not take its name
+        yield from _rest(ask, unnamed, total, most)
+        return
+    named, hashed = _subjects(own)
+    for counts, left_after in _pages(ask, "_count_by_subject", given, size):
         small = {s: n for s, n in counts.items() if n <= most}
-        for subjects, count in _packed(small.items(), most):
-            yield Part(_pattern("_pattern_subjects", **given, subjects=subjects), count)
+        yield from _by_names(small, most, named, hashed)
         for subject in counts.keys() - small.keys():
-            yield from _of_subject(ask, {**given, "subject": subject}, counts[subject], most)
+            ways = [hashed([subject])]
+            if is_iri(subject):
+                ways.insert(0, named([subject]))
+            yield from _rest(ask, ways[0], counts[subject], most, *ways[1:])
         seen += sum(counts.values())
-        if len(counts) < size:
-            break
-        last = list(counts)[-1]
-    blank = _pattern("_pattern_blank_subjects", **given)
+        if left_after is not None:
+            left = _bound("_pattern_subjects_after", where=own, after=left_after)
+            count = _count(ask, left)
+            yield from _rest(ask, left, count, most)
+            seen += count
+        if seen > total:
+            raise TransientStoreError("the counts of its parts do not add up")
+    blank = _bound("_pattern_blank_subjects", **given)
     yield from _rest(ask, blank, total - seen, most)
 
 
-def _of_subject(
-    ask: Counts, given: dict[str, queries.Value], total: int, most: int
+def _pages(
+    ask: Counts, query: str, given: dict[str, queries.Value], size: int
+) -> Iterator[tuple[dict[str, int], str | None]]:
+    """Names and counts, a page at a time, in the order of the names.
+
+    A page ends with a name that the endpoint takes back as the one to go on from.
+
+    Returns:
+        With every page None, or, with the last one, a name: all after it are left out, as none of
+        a whole page could be gone on from.
+    """
+    after = _FIRST
+    page = _page(ask, query, given, after, size)
+    while len(page) >= size:
+        names = list(page)
+        for name in _to_go_on_from(names):
+            try:
+                following = _page(ask, query, given, name, size)
+            except PermanentStoreError:
+                continue
+            break
+        else:
+            yield {}, after
+            return
+        if name == after:
+            raise TransientStoreError("the same page came twice")
+        yield {one: page[one] for one in names[: names.index(name) + 1]}, None
+        after, page = name, following
+    yield page, None
+
+
+def _page(
+    ask: Counts, query: str, given: dict[str, queries.Value], after: str, size: int
+) -> dict[str, int]:
+    return ask(queries.load(query).bind(**given, after=after, most=size))
+
+
+def _to_go_on_from(names: list[str]) -> list[str]:
+    """The last names of a page that can stand in a query; rather such as no endpoint refuses."""
+    last = [name for name in reversed(names) if is_iri(name)]
+    return ([name for name in last if _PLAIN.fullmatch(name)] or last)[:_TRIES]
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+_Bind = Callable[[list[str]], Pattern]
+
+
+def _predicates(where: Pattern) -> tuple[_Bind, _Bind]:
+    """The triples with some predicates: naming them, and by their hashes."""
+    return (
+        lambda names: _bound("_pattern_predicates", where=where, predicates=names),
+        lambda names: _bound("_pattern_predicate_digests", where=where, digests=_digests(names)),
+    )
+
+
+def _subjects(where: Pattern) -> tuple[_Bind, _Bind]:
+    """The same of subjects."""
+    return (
+        lambda names: _bound("_pattern_subjects", where=where, subjects=names),
+        lambda names: _bound("_pattern_subject_digests", where=where, digests=_digests(names)),
+    )
+
+
+def _by_names(counts: dict[str, int], most: int, named: _Bind, hashed: _Bind) -> Iterator[Part]:
+    """Parts of several terms each; those that a parser may refuse are not with the others."""
+    plain = {name: n for name, n in counts.items() if _PLAIN.fullmatch(name)}
+    doubtful = {name: n for name, n in counts.items() if name not in plain and is_iri(name)}
+    for group in (plain, doubtful):
+        for names, count in _packed(group.items(), most):
+            yield Part(named(names), count, Part(hashed(names), count))
+    others = {name: n for name, n in counts.items() if not is_iri(name)}
+    for names, count in _packed(others.items(), most):
+        yield Part(hashed(names), count)
+
+
+def _digests(names: list[str]) -> list[str]:
+    return [hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in names]
+
+
+# -- hashes ----------------------------------------------------------------------------------------
+
+
+def _rest(
+    ask: Counts, where: Pattern, expected: int, most: int, otherwise: Pattern | None = None
 ) -> Iterator[Part]:
-    """Parts of one subject and predicate; some stores have no hash of a blank node."""
-    named, blank = (_pattern("_pattern_subject", **given, blank=blank) for blank in (0, 1))
-    count = _count(ask, named)
-    yield from _rest(ask, named, count, most)
-    yield from _rest(ask, blank, total - count, most)
-
-
-def _rest(ask: Counts, where: Pattern, expected: int, most: int) -> Iterator[Part]:
     """Parts of what no names tell apart; it must be exactly what is missing."""
     if not expected:
         return
-    if _count(ask, where) != expected:
+    try:
+        counted = _count(ask, where)
+    except PermanentStoreError:
+        if otherwise is None:
+            raise
+        yield from _rest(ask, otherwise, expected, most)
+        return
+    if counted != expected:
         raise TransientStoreError("the counts of its parts do not add up")
     if expected > most:
         yield from _by_hash(ask, where, expected, most)
@@ -123,18 +244,20 @@ def _rest(ask: Counts, where: Pattern, expected: int, most: int) -> Iterator[Par
 
 def _by_hash(ask: Counts, where: Pattern, total: int, most: int, digits: int = 1) -> Iterator[Part]:
     """Parts by one digit more of a hash, until they are small enough."""
-    counts = ask(_bound("_count_by_hash", where=where, digits=digits))
-    counts.pop("", None)  # what has no hash
-    if sum(counts.values()) != total or digits > _MOST_DIGITS:
+    counts = ask(queries.load("_count_by_hash").bind(where=where, digits=digits))
+    if sum(counts.values()) != total:
+        raise TransientStoreError("the counts of its hashes do not add up")
+    # Some stores have no hash of a blank node.
+    if digits > _MOST_DIGITS or counts.get("", 0) > most:
         raise PermanentStoreError(
-            f"{total:,} triples are more than an answer may have rows, and cannot be told apart "
-            "by a hash; leave them out by a scope"
+            f"{counts.get('') or total:,} triples are more than an answer may have rows, and "
+            "cannot be told apart by a hash; leave them out by a scope"
         )
     small = {start: n for start, n in counts.items() if n <= most}
     for starts, count in _packed(small.items(), most):
-        yield Part(_pattern("_pattern_hashes", where=where, digits=digits, starts=starts), count)
+        yield Part(_bound("_pattern_hashes", where=where, digits=digits, starts=starts), count)
     for start in counts.keys() - small.keys():
-        inner = _pattern("_pattern_hashes", where=where, digits=digits, starts=[start])
+        inner = _bound("_pattern_hashes", where=where, digits=digits, starts=[start])
         yield from _by_hash(ask, inner, counts[start], most, digits + 1)
 
 
@@ -158,7 +281,7 @@ def _packed(counts: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list
 
 
 def _count(ask: Counts, where: Pattern) -> int:
-    return only_count(ask(_bound("_count", where=where)))
+    return only_count(ask(queries.load("_count").bind(where=where)))
 
 
 def only_count(counts: dict[str, int]) -> int:
@@ -172,22 +295,5 @@ def only_count(counts: dict[str, int]) -> int:
     return counts[""]
 
 
-def _bound(name: str, **values: queries.Value) -> str:
-    with _named_terms():
-        return queries.load(name).bind(**values)
-
-
-def _pattern(name: str, **values: queries.Value) -> Pattern:
-    with _named_terms():
-        return queries.load(name).pattern(**values)
-
-
-@contextmanager
-def _named_terms() -> Iterator[None]:
-    """Says why a term that the endpoint sent has to be sent back to it."""
-    try:
-        yield
-    except ConfigError as error:
-        raise PermanentStoreError(
-            f"the endpoint's limit on rows calls for naming terms in queries: {error}"
-        ) from None
+def _bound(name: str, **values: queries.Value) -> Pattern:
+    return queries.load(name).pattern(**values)

@@ -32,7 +32,7 @@ _UNKNOWN = {
     "source": "the graph of this version is the default graph, which has no name",
 }
 """Why a sync may not know what it should fill in."""
-_LISTS = ("iris", "literals")
+_LISTS = ("iris", "literals", "values")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -107,7 +107,7 @@ class Parameter:
                 value = str(given)
             case "iri", str():
                 value = _without_brackets(given)
-            case (("iris" | "literals"), Iterable()):
+            case (("iris" | "literals" | "values"), Iterable()):
                 texts = [given] if isinstance(given, str) else [str(one) for one in given]
                 value = [_without_brackets(t) for t in texts] if self.kind == "iris" else texts
             case (("integer" | "decimal"), int() | float() | Decimal()):

@@ -125,6 +125,7 @@ _WRITERS: dict[str, tuple[tuple[type, ...], Callable[[Any], str]]] = {
     "literals": ((Iterable,), lambda values: ", ".join(_quoted(str(one)) for one in values)),
     "ntriples": ((str,), _checked_triples),
     "pattern": ((Pattern,), lambda value: str(value.text)),
+    "values": ((Iterable,), lambda values: " ".join(_quoted(str(one)) for one in values)),
 }
 KINDS = tuple(_WRITERS)
 """The types a placeholder may have."""
