@@ -21,7 +21,7 @@ from kgsync import queries
 from kgsync.adapters.columns import push_rows
 from kgsync.adapters.ntriples import NTriplesSink
 from kgsync.adapters.sparql_counted import CountedAnswer, IncompleteError
-from kgsync.adapters.sparql_csv import bucket_table, named_counts, rows_of_csv, whole_number
+from kgsync.adapters.sparql_csv import bucket_table, named_counts, number_and_sum
 from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
 from kgsync.adapters.sparql_json import rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
@@ -183,8 +183,7 @@ class SparqlStore:
         """Number of edges of a source, and the sum of the numbers in their hashes."""
         query = queries.load("_checksum").bind(where=self._pattern(source))
         with self._named_errors():
-            ((number, total),) = self._transport.query(query, _CSV, rows_of_csv)
-            return whole_number(number), whole_number(total or "0")
+            return self._transport.query(query, _CSV, number_and_sum)
 
     def count_buckets(
         self, source: TripleSource, digits: int, at_most: int | None = None
@@ -220,11 +219,20 @@ class SparqlStore:
                 return
             size = min(_MOVING, most or _MOVING) - 1
             total = self._count(where)
-            for part in parts_of(self._counts, where, total, size):
+            for part in parts_of(self._counts, where, total, size, moving=True):
                 for batch in self._moving_part(part, careful):
                     receive(batch)
 
     def _moving_part(self, part: Part, careful: bool) -> list[TripleBatch]:
+        """One part, without naming terms if the endpoint refuses to have them named."""
+        try:
+            return self._at_rest(part, careful)
+        except PermanentStoreError:
+            if part.otherwise is None:
+                raise
+        return self._moving_part(part.otherwise, careful)
+
+    def _at_rest(self, part: Part, careful: bool) -> list[TripleBatch]:
         """One part, read again until it held still for as long as that takes."""
         for tries in range(_MOVING_TRIES):
             batches: list[TripleBatch] = []
@@ -273,8 +281,17 @@ class SparqlStore:
             return
         with KeptParts(self._workspace, where, total) as kept:
             for part in parts_of(self._counts, where, total, most):
-                for batch in self._kept(part, kept) or self._fetched(part, kept, careful):
+                for batch in self._batches(part, kept, careful):
                     receive(batch)
+
+    def _batches(self, part: Part, kept: KeptParts, careful: bool) -> list[TripleBatch]:
+        """One part, without naming terms if the endpoint refuses to have them named."""
+        try:
+            return self._kept(part, kept) or self._fetched(part, kept, careful)
+        except PermanentStoreError:
+            if part.otherwise is None:
+                raise
+        return self._batches(part.otherwise, kept, careful)
 
     def _kept(self, part: Part, kept: KeptParts) -> list[TripleBatch]:
         """One part as it was fetched before, if the endpoint still has it like that."""

@@ -1,19 +1,21 @@
 """Cutting a graph into parts that fit under an endpoint's limit on rows, by counting first.
 
 By predicate; a predicate that is too large by its subjects; what is too large for one subject, or
-has blank nodes as subjects, by a hash of subject and object. The counts must add up to the whole:
-nothing may fall between two parts.
+has blank nodes as subjects, by a hash of its triples. The counts must add up to the whole:
+nothing may fall between two parts. A term that cannot stand in a query, because it is not an IRI or
+because the endpoint refuses it, is told from the others by its hash instead.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kgsync import queries
-from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
-from kgsync.queries import Pattern
+from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.queries import Pattern, is_iri
 
 __all__ = ["Part", "only_count", "parts_of"]
 
@@ -28,6 +30,13 @@ _PAGE = 5000
 """So many names in one answer: Virtuoso sorts no more than 10,000 rows."""
 _MOST_DIGITS = 12
 """Of a hash: what has more in common is the same text."""
+_PLAIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
+    r"(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
+)
+"""IRIs that every parser takes; Jena's refuses some that SPARQL allows, like those with `[`."""
+_TRIES = 3
+"""Names of a page that are tried as the one to go on from."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +45,42 @@ class Part:
 
     where: Pattern
     count: int
+    otherwise: Part | None = None
+    """The same triples without naming terms, for an endpoint that refuses a query with them."""
 
 
-def parts_of(ask: Counts, where: Pattern, total: int, most: int) -> Iterator[Part]:
+@dataclass(frozen=True)
+class _Cut:
+    """How a graph is cut."""
+
+    ask: Counts
+    most: int
+    """Rows a part may have."""
+    moving: bool
+    """Whether others change the graph meanwhile, so that counts need not add up."""
+
+    @property
+    def page(self) -> int:
+        """How many names to ask for; exactly at the limit an answer looks like one that was cut."""
+        return max(1, min(self.most - 1, _PAGE))
+
+    def count(self, where: Pattern) -> int:
+        """How many triples there are."""
+        return only_count(self.ask(queries.load("_count").bind(where=where)))
+
+    def agree(self, found: int, expected: int, what: str) -> None:
+        """See that two counts of the same triples are the same.
+
+        Raises:
+            TransientStoreError: They are not, and the graph should be at rest.
+        """
+        if found != expected and not self.moving:
+            raise TransientStoreError(f"the counts of its {what} do not add up")
+
+
+def parts_of(
+    ask: Counts, where: Pattern, total: int, most: int, *, moving: bool = False
+) -> Iterator[Part]:
     """Parts that together are the whole.
 
     Args:
@@ -46,101 +88,203 @@ def parts_of(ask: Counts, where: Pattern, total: int, most: int) -> Iterator[Par
         where: The triples.
         total: How many they are.
         most: How many rows a part may have.
+        moving: Others change them meanwhile. What is there throughout is in one of the parts all
+            the same, because its predicate, subject or hash is there whenever it is asked for.
 
     Raises:
         TransientStoreError: The counts do not add up, as if the graph were being changed.
         PermanentStoreError: The graph cannot be cut finely enough.
     """
-    counts = _by_predicate(ask, where, most)
-    if sum(counts.values()) != total:
-        raise TransientStoreError("the counts of its predicates do not add up")
+    cut = _Cut(ask, most, moving)
+    counts = _by_predicate(cut, where, total)
+    if counts is None:
+        yield from _rest(cut, where, total)
+        return
+    cut.agree(sum(counts.values()), total, "predicates")
+    named, hashed = _predicates(where)
     small = {p: n for p, n in counts.items() if n <= most}
-    for predicates, count in _packed(small.items(), most):
-        bound = _pattern("_pattern_predicates", where=where, predicates=predicates)
-        yield Part(bound, count)
+    yield from _by_names(small, most, named, hashed)
     for predicate in counts.keys() - small.keys():
-        yield from _by_subject(ask, where, predicate, counts[predicate], most)
+        unnamed = hashed([predicate])
+        if is_iri(predicate):
+            yield from _by_subject(cut, where, predicate, unnamed, counts[predicate])
+        else:
+            yield from _rest(cut, unnamed, counts[predicate])
 
 
-def _by_predicate(ask: Counts, where: Pattern, most: int) -> dict[str, int]:
-    """The counts of all predicates, in pages if there are that many."""
-    size = _page_size(most)
-    counts = ask(_bound("_count_by_predicate", where=where, most=size))
-    if len(counts) < size:
+def _by_predicate(cut: _Cut, where: Pattern, total: int) -> dict[str, int] | None:
+    """The counts of all predicates, in pages if there are that many; None if too few are IRIs."""
+    counts = cut.ask(queries.load("_count_by_predicate").bind(where=where, most=cut.page))
+    if len(counts) < cut.page:
         return counts
-    counts, last = {}, _FIRST
-    while True:
-        page = ask(_bound("_count_by_predicate_after", where=where, after=last, most=size))
+    counts = {}
+    for page, left_after in _pages(cut, "_count_by_predicate_after", {"where": where}):
         counts |= page
-        if len(page) < size:
-            return counts
-        last = list(page)[-1]
+        if left_after is not None:
+            return None
+        if sum(counts.values()) > total and not cut.moving:
+            break
+    return counts
 
 
 def _by_subject(
-    ask: Counts, where: Pattern, predicate: str, total: int, most: int
+    cut: _Cut, where: Pattern, predicate: str, unnamed: Pattern, total: int
 ) -> Iterator[Part]:
-    """Parts of one predicate, a page of subjects at a time."""
-    seen, last = 0, _FIRST
-    size = _page_size(most)
+    """Parts of one predicate, a page of subjects at a time.
+
+    Args:
+        cut: How to cut.
+        where: The triples of all predicates.
+        predicate: Which one.
+        unnamed: Its triples, without naming it.
+        total: How many they are.
+    """
+    most, seen = cut.most, 0
     given: dict[str, queries.Value] = {"where": where, "predicate": predicate}
-    while True:
-        counts = ask(_bound("_count_by_subject", **given, after=last, most=size))
-        small = {s: n for s, n in counts.items() if n <= most}
-        for subjects, count in _packed(small.items(), most):
-            yield Part(_pattern("_pattern_subjects", **given, subjects=subjects), count)
-        for subject in counts.keys() - small.keys():
-            yield from _of_subject(ask, {**given, "subject": subject}, counts[subject], most)
-        seen += sum(counts.values())
-        if len(counts) < size:
-            break
-        last = list(counts)[-1]
-    blank = _pattern("_pattern_blank_subjects", **given)
-    yield from _rest(ask, blank, total - seen, most)
-
-
-def _of_subject(
-    ask: Counts, given: dict[str, queries.Value], total: int, most: int
-) -> Iterator[Part]:
-    """Parts of one subject and predicate; some stores have no hash of a blank node."""
-    named, blank = (_pattern("_pattern_subject", **given, blank=blank) for blank in (0, 1))
-    count = _count(ask, named)
-    yield from _rest(ask, named, count, most)
-    yield from _rest(ask, blank, total - count, most)
-
-
-def _rest(ask: Counts, where: Pattern, expected: int, most: int) -> Iterator[Part]:
-    """Parts of what no names tell apart; it must be exactly what is missing."""
-    if not expected:
+    own = _bound("_pattern_predicates", where=where, predicates=[predicate])
+    try:
+        cut.agree(cut.count(own), total, "parts")
+    except PermanentStoreError:  # the endpoint does not take its name
+        yield from _rest(cut, unnamed, total)
         return
-    if _count(ask, where) != expected:
-        raise TransientStoreError("the counts of its parts do not add up")
-    if expected > most:
-        yield from _by_hash(ask, where, expected, most)
-    else:
-        yield Part(where, expected)
+    named, hashed = _subjects(own)
+    for counts, left_after in _pages(cut, "_count_by_subject", given):
+        small = {s: n for s, n in counts.items() if n <= most}
+        yield from _by_names(small, most, named, hashed)
+        for subject in counts.keys() - small.keys():
+            ways = [hashed([subject])]
+            if is_iri(subject):
+                ways.insert(0, named([subject]))
+            yield from _rest(cut, ways[0], counts[subject], *ways[1:])
+        seen += sum(counts.values())
+        if left_after is not None:
+            left = _bound("_pattern_subjects_after", where=own, after=left_after)
+            count = cut.count(left)
+            yield from _rest(cut, left, count)
+            seen += count
+        cut.agree(max(seen, total), total, "parts")
+    blank = _bound("_pattern_blank_subjects", **given)
+    yield from _rest(cut, blank, total - seen)
 
 
-def _by_hash(ask: Counts, where: Pattern, total: int, most: int, digits: int = 1) -> Iterator[Part]:
+def _pages(
+    cut: _Cut, query: str, given: dict[str, queries.Value]
+) -> Iterator[tuple[dict[str, int], str | None]]:
+    """Names and counts, a page at a time, in the order of the names.
+
+    A page ends with a name that the endpoint takes back as the one to go on from.
+
+    Returns:
+        With every page None, or, with the last one, a name: all after it are left out, as none of
+        a whole page could be gone on from.
+    """
+    after = _FIRST
+    page = _page(cut, query, given, after)
+    while len(page) >= cut.page:
+        names = list(page)
+        for name in _to_go_on_from(names):
+            try:
+                following = _page(cut, query, given, name)
+            except PermanentStoreError:
+                continue
+            break
+        else:
+            yield {}, after
+            return
+        if name == after:
+            raise TransientStoreError("the same page came twice")
+        yield {one: page[one] for one in names[: names.index(name) + 1]}, None
+        after, page = name, following
+    yield page, None
+
+
+def _page(cut: _Cut, query: str, given: dict[str, queries.Value], after: str) -> dict[str, int]:
+    return cut.ask(queries.load(query).bind(**given, after=after, most=cut.page))
+
+
+def _to_go_on_from(names: list[str]) -> list[str]:
+    """The last names of a page that can stand in a query; rather such as no endpoint refuses."""
+    last = [name for name in reversed(names) if is_iri(name)]
+    return ([name for name in last if _PLAIN.fullmatch(name)] or last)[:_TRIES]
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+_Bind = Callable[[list[str]], Pattern]
+
+
+def _predicates(where: Pattern) -> tuple[_Bind, _Bind]:
+    """The triples with some predicates: naming them, and by their hashes."""
+    return (
+        lambda names: _bound("_pattern_predicates", where=where, predicates=names),
+        lambda names: _bound("_pattern_predicate_digests", where=where, digests=_digests(names)),
+    )
+
+
+def _subjects(where: Pattern) -> tuple[_Bind, _Bind]:
+    """The same of subjects."""
+    return (
+        lambda names: _bound("_pattern_subjects", where=where, subjects=names),
+        lambda names: _bound("_pattern_subject_digests", where=where, digests=_digests(names)),
+    )
+
+
+def _by_names(counts: dict[str, int], most: int, named: _Bind, hashed: _Bind) -> Iterator[Part]:
+    """Parts of several terms each; those that a parser may refuse are not with the others."""
+    plain = {name: n for name, n in counts.items() if _PLAIN.fullmatch(name)}
+    doubtful = {name: n for name, n in counts.items() if name not in plain and is_iri(name)}
+    for group in (plain, doubtful):
+        for names, count in _packed(group.items(), most):
+            yield Part(named(names), count, Part(hashed(names), count))
+    others = {name: n for name, n in counts.items() if not is_iri(name)}
+    for names, count in _packed(others.items(), most):
+        yield Part(hashed(names), count)
+
+
+def _digests(names: list[str]) -> list[str]:
+    return [hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in names]
+
+
+# -- hashes ----------------------------------------------------------------------------------------
+
+
+def _rest(
+    cut: _Cut, where: Pattern, expected: int, otherwise: Pattern | None = None
+) -> Iterator[Part]:
+    """Parts of what no names tell apart; it must be exactly what is missing."""
+    if not expected and not cut.moving:
+        return
+    try:
+        counted = cut.count(where)
+    except PermanentStoreError:
+        if otherwise is None:
+            raise
+        yield from _rest(cut, otherwise, expected)
+        return
+    cut.agree(counted, expected, "parts")
+    if counted > cut.most:
+        yield from _by_hash(cut, where, counted)
+    elif counted:
+        yield Part(where, counted)
+
+
+def _by_hash(cut: _Cut, where: Pattern, total: int, digits: int = 1) -> Iterator[Part]:
     """Parts by one digit more of a hash, until they are small enough."""
-    counts = ask(_bound("_count_by_hash", where=where, digits=digits))
-    counts.pop("", None)  # what has no hash
-    if sum(counts.values()) != total or digits > _MOST_DIGITS:
+    most = cut.most
+    counts = cut.ask(queries.load("_count_by_hash").bind(where=where, digits=digits))
+    cut.agree(sum(counts.values()), total, "hashes")
+    # Some stores have no hash of a blank node.
+    if digits > _MOST_DIGITS or counts.get("", 0) > most:
         raise PermanentStoreError(
-            f"{total:,} triples are more than an answer may have rows, and cannot be told apart "
-            "by a hash; leave them out by a scope"
+            f"{counts.get('') or total:,} triples are more than an answer may have rows, and "
+            "cannot be told apart by a hash; leave them out by a scope"
         )
     small = {start: n for start, n in counts.items() if n <= most}
     for starts, count in _packed(small.items(), most):
-        yield Part(_pattern("_pattern_hashes", where=where, digits=digits, starts=starts), count)
+        yield Part(_bound("_pattern_hashes", where=where, digits=digits, starts=starts), count)
     for start in counts.keys() - small.keys():
-        inner = _pattern("_pattern_hashes", where=where, digits=digits, starts=[start])
-        yield from _by_hash(ask, inner, counts[start], most, digits + 1)
-
-
-def _page_size(most: int) -> int:
-    """How many names to ask for; exactly at the limit an answer looks like one that was cut."""
-    return max(1, min(most - 1, _PAGE))
+        inner = _bound("_pattern_hashes", where=where, digits=digits, starts=[start])
+        yield from _by_hash(cut, inner, counts[start], digits + 1)
 
 
 def _packed(counts: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list[str], int]]:
@@ -157,10 +301,6 @@ def _packed(counts: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list
         yield chosen, size
 
 
-def _count(ask: Counts, where: Pattern) -> int:
-    return only_count(ask(_bound("_count", where=where)))
-
-
 def only_count(counts: dict[str, int]) -> int:
     """The count of an answer that has no names.
 
@@ -172,22 +312,5 @@ def only_count(counts: dict[str, int]) -> int:
     return counts[""]
 
 
-def _bound(name: str, **values: queries.Value) -> str:
-    with _named_terms():
-        return queries.load(name).bind(**values)
-
-
-def _pattern(name: str, **values: queries.Value) -> Pattern:
-    with _named_terms():
-        return queries.load(name).pattern(**values)
-
-
-@contextmanager
-def _named_terms() -> Iterator[None]:
-    """Says why a term that the endpoint sent has to be sent back to it."""
-    try:
-        yield
-    except ConfigError as error:
-        raise PermanentStoreError(
-            f"the endpoint's limit on rows calls for naming terms in queries: {error}"
-        ) from None
+def _bound(name: str, **values: queries.Value) -> Pattern:
+    return queries.load(name).pattern(**values)

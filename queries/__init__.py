@@ -8,8 +8,8 @@ comment head declares each placeholder with its type, a default where there is o
     # $to: literal = ?current     filled in by a sync; a variable without one
 
 Values are validated and escaped by type, so that no IRI or string can change the query around it.
-The types are iri, literal, integer, decimal, age ("7d": the time that long ago), the lists iris and
-literals, and, for internal queries, ntriples and pattern.
+The types are iri, literal, integer, decimal, age ("7d": the time that long ago), the lists iris,
+literals (for IN) and values (for VALUES), and, for internal queries, ntriples and pattern.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ SAMPLES: dict[str, queries.Value] = {
     "decimal": 0.5,
     "age": "7d",
     "literals": ["x", 'say "y"'],
+    "values": ["x", 'say "y"'],
     "ntriples": f'<{EX}x> <{EX}p> "y" .\n',
     "pattern": Pattern("?s ?p ?o"),
-    "values": ["x", 'say "y"'],
 }
 
 
@@ -114,6 +114,7 @@ def test_an_unknown_query_is_an_error_that_lists_the_known_ones() -> None:
         ("iris", (EX + "a",), f"<{EX}a>"),
         ("iris", [], ""),
         ("literals", ["a", 'b"'], r'"a", "b\""'),
+        ("values", ["a", 'b"'], r'"a" "b\""'),
         ("ntriples", f"<{EX}a>  <{EX}b>\t<{EX}c>.", f"<{EX}a> <{EX}b> <{EX}c> .\n"),
         ("pattern", Pattern("?a ?b ?c"), "?a ?b ?c"),
     ],
@@ -138,6 +139,8 @@ def test_a_value_is_rendered_by_its_type(kind: str, value: queries.Value, render
         ("iris", 7),
         ("literals", "a"),
         ("literals", 7),
+        ("values", "a"),
+        ("values", 7),
         ("ntriples", "oops"),
         ("ntriples", f"<{EX}a> <{EX}b> <{EX}c> }} ; DROP ALL #"),
         ("ntriples", f"<{EX}a> <{EX}b> <{EX}c> . }} ; DROP ALL ; INSERT DATA {{"),
@@ -236,7 +239,7 @@ def test_no_hostile_value_changes_what_a_query_of_the_library_does(file: Path) -
     for _ in range(60):
         name = draw.choice(sorted(kinds) or [""])
         kind = kinds.get(name, "")
-        if kind not in ("iri", "iris", "literal", "literals"):
+        if kind not in ("iri", "iris", "literal", "literals", "values"):
             continue
         value = "".join(draw.choices(PIECES, k=draw.randint(1, 6)))
         if kind.startswith("iri"):

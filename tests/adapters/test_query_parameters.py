@@ -110,6 +110,7 @@ def test_the_form_of_a_query_is_its_first_word(text: str, form: str) -> None:
         ("iris", [EX + "a", f"<{EX}b>"], f"<{EX}a> <{EX}b>"),
         ("iris", EX + "a", f"<{EX}a>"),
         ("literals", ["a", "b"], '"a", "b"'),
+        ("values", ["a", "b"], '"a" "b"'),
         ("literals", "ab", '"ab"'),
     ],
 )

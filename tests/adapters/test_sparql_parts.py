@@ -225,7 +225,7 @@ def test_a_graph_that_changes_between_two_parts_is_not_passed_off_as_whole(
 
 @pytest.mark.parametrize("term", ["a> } ; DROP ALL #", "a b", "a}b", 'a"b', "relative", ""])
 @pytest.mark.parametrize("place", ["_count_by_predicate", "_count_by_subject"])
-def test_a_term_from_the_server_that_is_no_iri_gives_an_error_and_no_query(
+def test_a_term_that_the_server_made_up_gives_an_error_and_no_query(
     oxigraph_server: Server, proxy_to: ProxyTo, term: str, place: str
 ) -> None:
     server = oxigraph_server
@@ -245,7 +245,7 @@ def test_a_term_from_the_server_that_is_no_iri_gives_an_error_and_no_query(
 
     column = {"_count_by_predicate": "SELECT ?p (COUNT", "_count_by_subject": "SELECT ?s (COUNT"}
     proxy.program(Rule(hostile, contains=column[place]))
-    with pytest.raises(PermanentStoreError, match="not an absolute IRI"):
+    with pytest.raises(TransientStoreError, match=r"do not add up|triples of a part that has"):
         scanned(store)
     assert not any("DROP" in request.text for request in proxy.requests)
     assert server.count(GRAPH) == 600

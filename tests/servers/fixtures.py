@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.servers.jena import Jena
 from tests.servers.oxigraph_server import OxigraphServer
 from tests.servers.proxy import FaultProxy
 from tests.servers.server import Server
@@ -31,6 +32,14 @@ def oxigraph_server() -> Iterator[OxigraphServer]:
     """One Oxigraph in memory for all tests: not to be stopped."""
     _require(OxigraphServer)
     with OxigraphServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def jena() -> Iterator[Jena]:
+    """One Jena in memory for all tests: not to be stopped."""
+    _require(Jena)
+    with Jena() as server:
         yield server
 
 
