@@ -27,6 +27,7 @@ from SPARQLWrapper import INSERT, POST, SELECT, SPARQLWrapper
 
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
+from kgsync.graph.watch import StoreWatch
 
 __all__ = ["BROKEN", "Answer", "HalfwayError", "Transport"]
 
@@ -41,6 +42,8 @@ _REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
 _MISTAKE = re.compile(r"Virtuoso (?:22|37|42)\w{3} Error")
 """What Virtuoso finds wrong with a query, by the class of the SQL state; the status is 500."""
 _LONGEST_WAIT = 120.0
+_LONGEST_REST = 86400.0
+"""A server that asks for more is asked again after a day."""
 _TAG = re.compile(r"</?!?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
 """Of an HTML page; IRIs have a colon and are kept."""
 _HARMLESS = {"Accept", "Accept-encoding", "Content-type", "User-agent"}
@@ -154,6 +157,7 @@ class Transport:
         """
         self._endpoint = endpoint.with_secrets()
         self._opener = _opener(self._endpoint)
+        self._watch = endpoint.watch or StoreWatch()
         self.server = ""
         """What the server called itself in its last answer."""
         self.sleep: Callable[[float], None] = time.sleep
@@ -216,7 +220,8 @@ class Transport:
         self._closed = None
         while True:
             try:
-                return send()
+                with self._watch.working():
+                    return send()
             except StoreError as error:
                 if isinstance(error, HalfwayError) or not isinstance(error, TransientStoreError):
                     raise self._named(error) from error
@@ -234,7 +239,9 @@ class Transport:
                 raise self._named(wait.error)
             # Jitter keeps clients from coming back all at once.
             pause = min(30.0, 0.5 * 2**tries) * random.uniform(0.5, 1.0)  # noqa: S311
-            self.sleep(max(wait.seconds, pause))
+            pause = max(wait.seconds, pause)
+            with self._watch.waiting(str(wait.error), pause):
+                self.sleep(pause)
 
     def _judged(self, error: urllib.error.HTTPError) -> _Wait:
         with error:
@@ -288,12 +295,14 @@ def _retry_after(value: str | None) -> float:
     """Seconds to wait, from a number or a date."""
     if not value:
         return 0.0
-    if value.strip().isdecimal():
-        return float(value)
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+        if value.strip().isdecimal():
+            seconds = float(value)
+        else:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError, IndexError):
         return 0.0
+    return min(max(0.0, seconds), _LONGEST_REST)
 
 
 # -- credentials -----------------------------------------------------------------------------------

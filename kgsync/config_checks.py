@@ -165,5 +165,6 @@ def _schedule_rules(schedule: ScheduleSettings) -> Rules:
         (None in (schedule.every, schedule.cron), "schedule: set every or cron, not both"),
         (durations.get("every", 1) >= 1, "schedule: every must be at least 1s"),
         (schedule.retries >= 0, "schedule: retries must not be negative"),
+        (0 < schedule.max_load <= 1, "schedule: max_load must be above 0 and at most 1"),
         (schedule.min_change >= 0, "schedule: min_change must not be negative"),
     ]

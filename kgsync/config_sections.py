@@ -287,6 +287,9 @@ class ScheduleSettings:
     """But never longer than that."""
     latest_only: bool = False
     """Take the newest graph version only; otherwise every version is a step of its own."""
+    max_load: float = 0.1
+    """Share of the time that an endpoint may work for this sync: if a run takes it longer, the next
+    one is put off."""
     min_change: int = 0
     """Let changes gather until so many triples were added or deleted."""
     max_wait: str = "1d"

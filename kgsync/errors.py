@@ -59,9 +59,10 @@ class VersionError(KgsyncError):
 
 
 class LargeRemovalError(KgsyncError):
-    """A step would remove more of the graph than `max_removed` allows."""
+    """A step would remove more of the graph than `max_removed` allows: this share of its edges."""
 
     exit_code = 6
+    removed_share: float = 1.0
 
 
 class StateError(KgsyncError):

@@ -10,6 +10,7 @@ from kgsync.committed import CommittedVersion
 from kgsync.config import Settings
 from kgsync.errors import StateCorruptedError, StateError
 from kgsync.graph.stores import StoreTarget, store_label
+from kgsync.pausing import Pause
 from kgsync.publishing import PublishTarget
 from kgsync.report import Status, StepReport
 from kgsync.run_status import RunStatus
@@ -167,6 +168,7 @@ class Reader:
             damaged=damaged,
             report=StepReport.from_json(manifest.report) if manifest else None,
             run=RunStatus.load(self.state.path),
+            pause=Pause.of(self.state, current) if self.state.exists else None,
         )
 
     def _current(self) -> CommittedVersion | None:

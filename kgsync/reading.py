@@ -221,11 +221,13 @@ def check_removal(reading: Reading, settings: Settings) -> None:
     """
     limit = settings.source.max_removed
     if reading.removed_share > limit:
-        raise LargeRemovalError(
+        error = LargeRemovalError(
             f"{_named(reading.version)} would remove {reading.removed_share:.0%} of the edges, "
-            f"more than max_removed = {limit:.0%}; if that is right, step with "
-            "--allow-large-removal"
+            f"more than max_removed = {limit:.0%}; if that is right, run `kgsync accept`, or step "
+            "with --allow-large-removal"
         )
+        error.removed_share = reading.removed_share
+        raise error
 
 
 def _named(version: GraphVersion) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kgsync.evaluation.cost import Cost
 from kgsync.graph.change import ChangeCounts
 from kgsync.graph.versions import Order
 from kgsync.run_status import RunStatus
+
+if TYPE_CHECKING:
+    from kgsync.pausing import Pause
 
 __all__ = ["Plan", "Quality", "Status", "StepReport"]
 
@@ -223,6 +226,8 @@ class Status:
     """Versions whose manifest cannot be read; they are missing from the history."""
     run: RunStatus | None = None
     """The scheduled sync, if there was one: `kgsync run`."""
+    pause: Pause | None = None
+    """Why the graph is left alone, if it is."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -22,6 +22,8 @@ from kgsync.state import State
 __all__ = ["RunFile", "RunStatus", "moment"]
 
 _FILE, _LOCK = "run.json", "run.lock"
+_SIZE = 4096
+"""Bytes that the file takes at least, so that there is room for more when the disk is full."""
 _log = logging.getLogger(__name__)
 
 
@@ -43,6 +45,15 @@ class RunStatus:
     transient_errors_in_row: int = 0
     transient_errors: int = 0
     last_error: str | None = None
+    paused_since: str | None = None
+    """Since when the graph is left alone; it is looked at all the same."""
+    paused_reason: str | None = None
+    waiting_for: str | None = None
+    """What the running step waits for."""
+    store_seconds: float = 0.0
+    """How long the store worked for the last run."""
+    put_off: str | None = None
+    """Why the next run is later than the schedule says."""
     running: bool = True
     """Whether its process is alive and has not stopped."""
 
@@ -72,10 +83,16 @@ class RunStatus:
         else:
             how = f"stopped {self.stopped}" if self.stopped else f"pid {self.pid} is gone"
             lines = [f"not running ({how}): {counts}; {last}"]
+        if self.running and self.paused_since:
+            lines.append(f"PAUSED since {self.paused_since}: {self.paused_reason}")
+        if self.running and self.waiting_for:
+            lines.append(f"waiting: {self.waiting_for}")
+        if self.running and self.put_off:
+            lines.append(self.put_off)
         if self.transient_errors:
             row, total = self.transient_errors_in_row, self.transient_errors
             lines.append(f"errors that may pass: {row} in a row, {total} in all")
-        if self.last_error:
+        if self.last_error and not (self.running and self.paused_since):
             lines.append(f"last error: {self.last_error}")
         return lines
 
@@ -117,14 +134,31 @@ class RunFile:
             os.close(handle)
 
     def update(self, **changes: Any) -> None:
-        """Replace the file. A full disk must not end a run that needs no disk."""
+        """Replace the file. A full disk must neither end a run nor hide how it goes."""
         path = self._state.path / _FILE
         with self._changing:
             self.status = replace(self.status, **changes)
+            text = json.dumps(sealed(asdict(self.status)), indent=1)
             try:
-                write_file(path, json.dumps(sealed(asdict(self.status)), indent=1))
+                write_file(path, text.ljust(_SIZE))
             except OSError as error:
-                _log.warning("cannot write %s: %s", path, error)
+                if not _overwritten(path, text):
+                    _log.warning("cannot write %s: %s", path, error)
+
+
+def _overwritten(path: Path, text: str) -> bool:
+    """Write where the file is, which takes no new space on a disk that is full."""
+    data = text.encode()
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if len(data) > size:
+                return False
+            file.seek(0)
+            file.write(data.ljust(size))
+    except OSError:
+        return False
+    return True
 
 
 def moment(time_: datetime | None = None) -> str:

@@ -1,7 +1,8 @@
 """Running syncs on a schedule: one run at a time, retries, a clean stop.
 
 A run takes all versions there are. Runs that come due while another one runs become one run after
-it. An error that may pass is tried again after a while, any other ends the schedule of its graph.
+it. An error that may pass is tried again after a while. Any other pauses its graph: it is looked at
+as before, and goes on by itself when the reason is gone. Only wrong settings end a schedule.
 """
 
 from __future__ import annotations
@@ -25,8 +26,15 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from kgsync.config import ScheduleSettings
 from kgsync.durations import seconds_of
-from kgsync.errors import ConfigError, KgsyncError, StateLockedError, TransientStoreError
+from kgsync.errors import (
+    ConfigError,
+    KgsyncError,
+    SettingsChangedError,
+    StateLockedError,
+    TransientStoreError,
+)
 from kgsync.listener import Listener
+from kgsync.pausing import Pause
 from kgsync.run_status import RunFile, RunStatus, moment
 from kgsync.triggers import trigger_of
 
@@ -39,6 +47,9 @@ _COMMITTING = "commit", "publish"
 """Phases that a step ends with: from here on it is finished."""
 _LOOK_SECONDS = 0.5
 """How often a waiting main thread looks for signals that the system gave to another thread."""
+_JUMP_SECONDS = 5.0
+_LONGEST_REST = 86400.0
+"""Between two runs, however long the store has worked."""
 _log = logging.getLogger(__name__)
 
 
@@ -73,6 +84,7 @@ class Schedule:
         self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
         self._graphs = [_Graph(sync, _times(sync, every, cron)) for sync in syncs]
         self._open = len(self._graphs)
+        self._clock = _Clock()
 
     @property
     def statuses(self) -> list[RunStatus]:
@@ -120,6 +132,16 @@ class Schedule:
         while True:
             with suppress(Empty):
                 return self._inbox.get(timeout=_LOOK_SECONDS)
+            jump = self._clock.jump()
+            for graph in self._graphs:
+                job = self._scheduler.get_job(graph.job)
+                if job is None or job.next_run_time is None:
+                    continue  # ended, or running
+                if jump:
+                    _log.warning("%s: the clock was set by %+.0f s", graph.name, jump)
+                    self._move(graph, job.next_run_time + timedelta(seconds=jump))
+                if graph.is_accepted():
+                    self._move(graph, datetime.now(UTC))
 
     def _idle(self, patience: float | None) -> bool:
         """Wait for the running step; returns whether it has ended."""
@@ -150,21 +172,16 @@ class Schedule:
             if self._stopping.is_set() or job is None:
                 return
             # What comes due in the meantime is left to be made up for, in one run, afterwards.
-            due = job.next_run_time
             self._move(graph, None)
             graph.begin()
             try:
-                next_run = graph.catch_up(due)
+                next_run = graph.run(job.next_run_time)
             except _AbandonedError:
                 graph.end("abandoned")
                 _log.info("%s: the running step was abandoned", graph.name)
                 return
             except KgsyncError as error:
                 _log.error("%s: %s; its schedule has ended", graph.name, error)
-                self._give_up(graph, error)
-                return
-            except Exception as error:  # noqa: BLE001  # ends this graph, not the others
-                _log.exception("%s: unexpected error; its schedule has ended", graph.name)
                 self._give_up(graph, error)
                 return
             self._move(graph, next_run)
@@ -174,10 +191,7 @@ class Schedule:
             self._scheduler.modify_job(graph.job, next_run_time=when)
 
     def _give_up(self, graph: _Graph, error: Exception) -> None:
-        # Another thread will see the error: it must not get hold of what this one had open.
-        for part in (error, error.__cause__, error.__context__):
-            if part is not None:
-                traceback.clear_frames(part.__traceback__)
+        _let_go(error)
         graph.end("error", last_error=str(error) or repr(error), stopped=moment())
         self.errors.append(error)
         with suppress(JobLookupError):
@@ -198,6 +212,7 @@ class _Graph:
         times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
         self.file = RunFile(sync.state, times)
         self.job: str = ""
+        self._hurried = False
 
     @contextmanager
     def abandoning(self, stopping: threading.Event) -> Iterator[None]:
@@ -209,55 +224,158 @@ class _Graph:
         finally:
             self.sync.listener = listener
 
+    def is_accepted(self) -> bool:
+        """Whether somebody has accepted what this graph is paused for, since the last run."""
+        if self._hurried or self.file.status.paused_since is None:
+            return False
+        pause = Pause.load(self.sync.state)
+        self._hurried = pause is not None and pause.accepted
+        return self._hurried
+
     def begin(self) -> None:
         """Note that a run begins."""
+        self._hurried = False
         runs = self.file.status.runs + 1
         self.file.update(last_start=moment(), last_end=None, next_run=None, runs=runs)
 
     def end(self, outcome: str, **changes: Any) -> None:
         """Note how a run ended."""
-        self.file.update(last_end=moment(), last_outcome=outcome, **changes)
+        self.file.update(last_end=moment(), last_outcome=outcome, waiting_for=None, **changes)
 
-    def catch_up(self, due: datetime) -> datetime:
-        """Take all versions there are; returns when to run again.
+    def run(self, due: datetime) -> datetime:
+        """Take all versions there are.
+
+        Args:
+            due: When the schedule wants the next run.
+
+        Returns:
+            When to run again.
 
         Raises:
-            KgsyncError: Trying again will not help.
+            ConfigError: A setting is wrong.
+            SettingsChangedError: The settings fit the stored vectors no more.
         """
-        before = self.file.status.commits
+        watch = self.sync.watch
+        watch.on_wait = lambda text: self.file.update(waiting_for=text)
+        started, busy = time.monotonic(), watch.busy_seconds
         try:
-            while (report := self.sync.step()).changed:
-                self.file.update(commits=self.file.status.commits + 1)
-                seconds = sum(report.seconds.values())
-                done = f"version {report.version}: {report.action} from {report.graph_version}"
-                _log.info("%s: %s in %.1f s", self.name, done, seconds)
-                for warning in report.warnings:
-                    _log.warning("%s: %s", self.name, warning)
-                if not report.behind:
-                    break
+            outcome = self._catch_up()
+            changes: dict[str, Any] = {
+                "paused_since": None,
+                "paused_reason": None,
+                "transient_errors_in_row": 0,
+            }
+            if self.file.status.paused_since:
+                _log.info("%s: resumed", self.name)
+            next_run = self._regular(due)
+        except (ConfigError, SettingsChangedError, _AbandonedError):
+            raise
         except (TransientStoreError, StateLockedError) as error:
-            return self._retry(error, due)
-        commits = self.file.status.commits - before
+            outcome, changes, next_run = self._retry(error, self._regular(due))
+        except Exception as error:  # noqa: BLE001  # whatever it is, it may be over tomorrow
+            outcome, changes, next_run = self._pause(error, self._regular(due))
+        spent = watch.busy_seconds - busy
+        put_off, next_run = self._put_off(next_run, spent, time.monotonic() - started)
+        self.end(
+            outcome,
+            next_run=moment(next_run),
+            store_seconds=round(spent, 3),
+            put_off=put_off,
+            **changes,
+        )
+        return next_run
+
+    def _catch_up(self) -> str:
+        """Step until there is nothing new; returns what came of it."""
+        commits = 0
+        while (report := self.sync.step()).changed:
+            commits += 1
+            self.file.update(commits=self.file.status.commits + 1)
+            seconds = sum(report.seconds.values())
+            done = f"version {report.version}: {report.action} from {report.graph_version}"
+            _log.info("%s: %s in %.1f s", self.name, done, seconds)
+            for warning in report.warnings:
+                _log.warning("%s: %s", self.name, warning)
+            if not report.behind:
+                break
         outcome = f"{commits} version(s) committed" if commits else str(report)
         _log.debug("%s: %s", self.name, outcome)
-        self.end(outcome, next_run=moment(due), transient_errors_in_row=0)
-        return due
+        return outcome
 
-    def _retry(self, error: Exception, due: datetime) -> datetime:
+    def _regular(self, due: datetime) -> datetime:
+        """When the schedule wants the next run, also if the clock was set meanwhile."""
+        now = datetime.now(UTC)
+        if self.settings.every is None:
+            return self.trigger.get_next_fire_time(None, now) or due
+        longest = seconds_of(self.settings.every) + seconds_of(self.settings.jitter)
+        return min(due, now + timedelta(seconds=longest))
+
+    def _retry(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
         status = self.file.status
         row = status.transient_errors_in_row + 1
         wait = max(_delay(self.settings, row), getattr(error, "retry_after", 0.0))
         later = datetime.now(UTC) + timedelta(seconds=wait)
         next_run = later if row <= self.settings.retries else max(later, due)
-        self.end(
-            "error that may pass",
-            transient_errors_in_row=row,
-            transient_errors=status.transient_errors + 1,
-            last_error=str(error),
-            next_run=moment(next_run),
-        )
         _log.warning("%s: %s; next try %s", self.name, error, moment(next_run))
-        return next_run
+        changes = {
+            "transient_errors_in_row": row,
+            "transient_errors": status.transient_errors + 1,
+            "last_error": str(error),
+        }
+        return "error that may pass", changes, next_run
+
+    def _pause(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
+        status, reason = self.file.status, str(error) or repr(error)
+        if reason != status.paused_reason:
+            if isinstance(error, KgsyncError | OSError):
+                _log.error("%s: paused: %s", self.name, reason)
+            else:
+                _log.exception("%s: paused by an unexpected error", self.name)
+        _let_go(error)
+        since = status.paused_since or moment()
+        row = status.transient_errors_in_row + 1
+        later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, row))
+        changes = {
+            "paused_since": since,
+            "paused_reason": reason,
+            "last_error": reason,
+            "transient_errors_in_row": row,
+        }
+        return "paused", changes, min(later, due)
+
+    def _put_off(
+        self, next_run: datetime, spent: float, took: float
+    ) -> tuple[str | None, datetime]:
+        """A run may follow when the store has worked for at most its share of the time."""
+        rest = spent / self.settings.max_load - took
+        earliest = datetime.now(UTC) + timedelta(seconds=min(rest, _LONGEST_REST))
+        if earliest <= next_run:
+            return None, next_run
+        why = (
+            f"polls are spaced out: the last one kept the store busy for {spent:.1f} s, at most "
+            f"{self.settings.max_load:.0%} of the time are allowed (max_load)"
+        )
+        return why, earliest
+
+
+class _Clock:
+    """Notices when the clock is set, by more than it drifts."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def jump(self) -> float:
+        """By how many seconds it was set since the last look."""
+        ahead = time.time() - time.monotonic()
+        jump, self._ahead = ahead - self._ahead, ahead
+        return jump if abs(jump) > _JUMP_SECONDS else 0.0
+
+
+def _let_go(error: BaseException) -> None:
+    """Another thread may see the error: it must not get hold of what this one had open."""
+    for part in (error, error.__cause__, error.__context__):
+        if part is not None:
+            traceback.clear_frames(part.__traceback__)
 
 
 class _AbandonedError(Exception):

@@ -15,6 +15,8 @@ from kgsync.state import State
 __all__ = ["await_rest"]
 
 _LOOKS = "looks.json"
+_GROWTH = 0.001
+"""Share by which a live graph may grow while it settles: it need not ever be at rest."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,13 @@ def await_rest(
     ahead: tuple[GraphVersion, ...],
     settings: Settings,
     state: State,
+    *,
+    initial: bool = False,
 ) -> tuple[GraphVersion, ...]:
     """Wait until the version to take has had the same number of triples for `settle`.
+
+    A live graph is taken as it is, except for its `initial` version: that should not be a part of
+    one that is being loaded.
 
     The first looks at all versions to do are remembered in the state, so that this waits once, and
     not at all in a process that looks again later.
@@ -47,7 +54,11 @@ def await_rest(
     if isinstance(store, DatedReader):
         _await_files(store, ahead[-1] if settings.schedule.latest_only else ahead[0], settings)
         return ahead
-    if versions.declared or versions.order == "live" or not store.capabilities.shared or not settle:
+    if versions.declared or not store.capabilities.shared or not settle:
+        return ahead
+    if versions.order == "live":
+        if initial:
+            _await_load(store, ahead[0], settings)
         return ahead
     known, looks = _recalled(state), {}
     for version in ahead:
@@ -77,6 +88,18 @@ def await_rest(
             f"{settings.source.settle}"
         )
     return ahead[:resting] if candidates is ahead else ahead
+
+
+def _await_load(store: GraphStore, version: GraphVersion, settings: Settings) -> None:
+    """Wait once for `settle`, in which a live graph must not grow by more than a little."""
+    before = _count(store, version, settings)
+    time.sleep(seconds_of(settings.source.settle))
+    after = _count(store, version, settings)
+    if after > before * (1 + _GROWTH):
+        raise TransientStoreError(
+            f"the graph is still being loaded: {before:,} triples, then {after:,}; its first "
+            f"version is taken when it grows by less than {_GROWTH:.1%} in {settings.source.settle}"
+        )
 
 
 def _await_files(store: DatedReader, version: GraphVersion, settings: Settings) -> None:

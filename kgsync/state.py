@@ -6,6 +6,7 @@
     looks.json            sizes of versions that may still be loaded
     whole.json            when the graph was last read whole
     costs.json            what reading the store has cost, by way of reading
+    pause.json            why the graph is left alone until it has come to rest
     waiting.json          changes that were seen and are too small to be taken yet
     run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given
@@ -245,6 +246,19 @@ class State:
         """Replace the report of a sealed version; only before it is committed."""
         with self.writing(f"version {folder.manifest.version}"):
             write_manifest(folder.path, replace(folder.manifest, report=report))
+
+    def check_space(self, like: VersionFolder | None) -> None:
+        """See before any work that the disk has room for a version as large as another one.
+
+        Raises:
+            StateWriteError: It has not.
+        """
+        if like is None:
+            return
+        needed = sum(int(about["bytes"]) for about in like.manifest.files.values())
+        with self.writing("the next version"):
+            if shutil.disk_usage(self.path).free < needed:
+                raise OSError(errno.ENOSPC, f"it takes about {needed / 2**20:,.1f} MB")
 
     def commit(self, number: int) -> None:
         """Make a sealed version the current one. This one rename is the commit."""

@@ -20,18 +20,20 @@ from kgsync.errors import (
     StateError,
 )
 from kgsync.evaluation.cost import Cost
-from kgsync.gathering import Waiting, choose
+from kgsync.gathering import Choice, Waiting, choose
+from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.living import Living
 from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
+from kgsync.graph.watch import StoreWatch
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.memory import forget_peak
+from kgsync.pausing import Pause, pausing, read_checked
 from kgsync.publish.sidecar import load_vectors
 from kgsync.reader import Reader
 from kgsync.reading import (
     Earlier,
     Reading,
-    check_removal,
     graph_version_of,
     note_reading,
     passed_over,
@@ -87,6 +89,10 @@ class KGSync(Reader):
             Path(chosen) if chosen else Path(".kgsync") / store_name(store, settings.source.graphs)
         )
         target = settings.source.endpoint.applied(store)
+        self.watch = StoreWatch()
+        """How long the store has worked for this sync, if it is an endpoint."""
+        if isinstance(target, Endpoint):
+            target = replace(target, watch=self.watch)
         super().__init__(settings, State(path, store_identity(store, path)), target)
         self.listener = listener or SilentListener()
         self._schedule: Schedule | None = None
@@ -158,15 +164,30 @@ class KGSync(Reader):
             current = self._current()
             self._check_settings(current)
             show_current(self.state)
-            with phases("fetch"), self._opened() as store:
+            with pausing(self.state, current), phases("fetch"), self._opened() as store:
                 self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
                 late = passed_over(versions, current, self.state)
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
+                    Pause.end(self.state)
                     return _nothing_new(current, late)
-                ahead = await_rest(store, versions, ahead, self.settings, self.state)
-                choice = choose(store, ahead, current, self.settings, self.state, now=now)
+                ahead = await_rest(
+                    store, versions, ahead, self.settings, self.state, initial=current is None
+                )
+
+                def read() -> Choice:
+                    return choose(store, ahead, current, self.settings, self.state, now=now)
+
+                choice = read_checked(
+                    read,
+                    current,
+                    self.settings,
+                    self.state,
+                    self.listener,
+                    shared=store.capabilities.shared,
+                    allow_large_removal=allow_large_removal,
+                )
             reading = choice.reading
             note_reading(reading, self.state)
             if choice.waiting is not None:
@@ -175,11 +196,11 @@ class KGSync(Reader):
             if current is not None and versions.order == "live" and not reading.change:
                 Waiting.forget(self.state)  # what had waited was taken back
                 return _nothing_new(current, late)
-            if not allow_large_removal:
-                check_removal(reading, self.settings)
+            self.state.check_space(current.folder if current else None)
             cost = Cost()
             trained = self._train(reading, current, phases, cost)
             report = self._commit(reading, trained, current, phases, cost)
+            Pause.end(self.state)
             empty = _empty_warnings(
                 versions.empty_between(graph_version_of(current), reading.version)
             )
@@ -204,7 +225,7 @@ class KGSync(Reader):
                 self._publish().check(store, None)
                 versions = versions_of(store, self.settings)
                 newest = versions.versions[-1:]
-                await_rest(store, versions, newest, self.settings, self.state)
+                await_rest(store, versions, newest, self.settings, self.state, initial=True)
                 earlier = replace(Earlier.committed(current, self.settings), base=None)
                 reading = read_version(store, newest, earlier, self.settings)
             cost = Cost()
@@ -212,6 +233,7 @@ class KGSync(Reader):
             if self.state.next_number() > 1:
                 trained = replace(trained, action="rebuilt")
             report = self._commit(reading, trained, current, phases, cost)
+            Pause.end(self.state)
             return replace(report, warnings=(*warnings, *report.warnings))
 
     def adopt(self, file: Path | str) -> StepReport:
@@ -236,7 +258,7 @@ class KGSync(Reader):
                 self._publish().check(store, None)
                 versions = versions_of(store, self.settings)
                 ahead = todo(versions, None, self.settings)
-                ahead = await_rest(store, versions, ahead, self.settings, self.state)
+                ahead = await_rest(store, versions, ahead, self.settings, self.state, initial=True)
                 earlier = Earlier.committed(None, self.settings)
                 reading = read_version(store, ahead, earlier, self.settings)
             with phases("adopt"):
@@ -267,6 +289,21 @@ class KGSync(Reader):
             make_current(chosen, self.settings, self.state, self._publish(), phases)
             Waiting.forget(self.state)
 
+    def accept(self) -> None:
+        """Say that what has paused this sync is right: the next step takes it at once.
+
+        Raises:
+            StateError: Nothing has paused it.
+            ConfigError: There is nothing that could be taken.
+        """
+        with self.state.lock():
+            pause = Pause.of(self.state, self._current())
+            if pause is None:
+                raise StateError(
+                    f"nothing is paused in {self.state.path}: there is nothing to accept"
+                )
+            pause.accept(self.state)
+
     def compact(self) -> tuple[int, int]:
         """Give back the disk space of deleted literals, where an embedded store is published into.
 
@@ -289,7 +326,8 @@ class KGSync(Reader):
 
         Raises:
             ConfigError: Neither the arguments nor the settings say when.
-            KgsyncError: What ended it; errors that may pass are tried again.
+            ConfigError: A setting is wrong, or
+            SettingsChangedError: fits the stored vectors no more. Any other error pauses it.
         """
         from kgsync.schedule import Schedule
 

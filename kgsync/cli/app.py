@@ -217,6 +217,19 @@ def rollback(
 
 
 @app.command()
+def accept(config: Config = _CONFIG, json: Json = False) -> None:
+    """Say that a removal that has paused the sync is right: it is taken at once."""
+    output.json = json
+    with _sync(config) as sync:
+        sync.accept()
+        found = sync.status()
+    output.data(found.to_json())
+    running = found.run is not None and found.run.running
+    when = "the running schedule takes it now" if running else "`kgsync step` takes it"
+    output.text(f"accepted: {when}")
+
+
+@app.command()
 def compact(config: Config = _CONFIG, json: Json = False) -> None:
     """Give back the disk space of deleted literals in an embedded store, by writing it anew."""
     output.json = json

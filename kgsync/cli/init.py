@@ -117,6 +117,7 @@ dimension = {dimension}                # 0: as in the paper, 50 for rescal, 100 
 # retries = 5                  # tries after an error that may pass, before the next regular run
 # retry_after = "10s"          # before the first of them; twice as long before each further one
 # retry_most = "10m"           # but never longer
+# max_load = 0.1               # share of the time that an endpoint may work for this sync
 # latest_only = false          # take the newest version only; else each is a step of its own
 # min_change = 0               # let changes gather until so many triples were added or deleted,
 # max_wait = "1d"              # or the oldest of them has waited so long

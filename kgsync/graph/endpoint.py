@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kgsync.errors import ConfigError
+from kgsync.graph.watch import StoreWatch
 
 __all__ = ["Auth", "Endpoint"]
 
@@ -42,6 +43,8 @@ class Endpoint:
     """The endpoint's limit on the rows of an answer; found out if not set."""
     retries: int = 5
     """How often a request is repeated that failed for a reason that may pass."""
+    watch: StoreWatch | None = field(default=None, repr=False, compare=False)
+    """Hears about every request."""
 
     def __post_init__(self) -> None:
         for name in ("url", "update_url"):

@@ -1,0 +1,42 @@
+"""How long a store works for us, and what it keeps us waiting for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["StoreWatch"]
+
+
+class StoreWatch:
+    """Hears about every request to one store."""
+
+    def __init__(self) -> None:
+        """Start with nothing heard."""
+        self.busy_seconds = 0.0
+        """Time in which a request was open, over all requests."""
+        self.on_wait: Callable[[str | None], None] = _ignore
+        """Told what is waited for, and None when that is over."""
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """A request is open."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.busy_seconds += time.monotonic() - start
+
+    @contextmanager
+    def waiting(self, reason: str, seconds: float) -> Iterator[None]:
+        """It is waited before a request is repeated."""
+        self.on_wait(f"{reason}; the request is repeated in {seconds:.0f} s")
+        try:
+            yield
+        finally:
+            self.on_wait(None)
+
+
+def _ignore(_: str | None) -> None:
+    """Nobody listens."""
