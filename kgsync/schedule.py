@@ -172,10 +172,11 @@ class Schedule:
             if self._stopping.is_set() or job is None:
                 return
             # What comes due in the meantime is left to be made up for, in one run, afterwards.
+            due = job.next_run_time
             self._move(graph, None)
             graph.begin()
             try:
-                next_run = graph.run(job.next_run_time)
+                next_run = graph.run(due)
             except _AbandonedError:
                 graph.end("abandoned")
                 _log.info("%s: the running step was abandoned", graph.name)

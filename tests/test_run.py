@@ -167,22 +167,27 @@ def test_a_second_signal_ends_it_at_once_and_a_dead_process_is_noticed(project: 
     assert f"not running (pid {process.pid} is gone)" in shown
 
 
-def test_an_error_that_stays_ends_it_with_the_reason(project: Path) -> None:
+def test_an_incident_pauses_and_wrong_settings_end_it(project: Path) -> None:
     (project / "other.toml").write_text(
         QUICK.format(graphs="http://other/{version}").replace(
             "[model]", '[state]\npath = "other"\n[model]'
         )
     )
-    done = kgsync(project, "run", "-c", "other.toml", "--every", "1h")
-    assert done.returncode == 4
-    assert "matches 'http://other/{version}'" in done.stderr
-    assert "Traceback" not in done.stderr
     arguments = ("-c", "kgsync.toml", "-c", "other.toml", "--every", "1s")
     with started(project, *arguments) as process:
         eventually(lambda: run_json(project)["commits"] == 1, process)
         eventually(lambda: run_json(project)["runs"] >= 2, process)
+        shown = kgsync(project, "status", "-c", "other.toml").stdout
+        assert "PAUSED since" in shown
+        assert "matches 'http://other/{version}'" in shown
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 4
+        assert process.wait(30) == 0
+    config = project / "kgsync.toml"
+    config.write_text(config.read_text().replace("[model]", "[split]\ntest = 0.2\n[model]"))
+    done = kgsync(project, "run", "--every", "1h")
+    assert done.returncode == 5
+    assert "kgsync rebuild" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_wrong_times_are_refused(project: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -16,13 +16,13 @@ import pytest
 from kgsync import KGSync
 from kgsync.config import ScheduleSettings, Settings
 from kgsync.durations import seconds_of
-from kgsync.errors import ConfigError, StateLockedError, VersionError
+from kgsync.errors import ConfigError, SettingsChangedError, StateLockedError
 from kgsync.listener import Listener
 from kgsync.run_status import RunStatus
 from kgsync.schedule import Schedule
 from kgsync.training.backends import warm_up
 from kgsync.triggers import trigger_of
-from tests.worlds import GRAPHS, disk_store, fill, quick_settings
+from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, versions
 
 FAST = ScheduleSettings(every="1s", retry_after="0.2s", retry_most="0.4s")
 
@@ -106,6 +106,7 @@ def test_another_duration_is_refused_and_the_message_shows_the_form(text: str) -
         (ScheduleSettings(every="1m", cron="* * * * *"), "not both"),
         (ScheduleSettings(max_wait="1"), "schedule: max_wait"),
         (ScheduleSettings(min_change=-1), "min_change"),
+        (ScheduleSettings(max_load=0.0), "max_load"),
         (ScheduleSettings(retries=-1), "retries"),
     ],
 )
@@ -213,39 +214,114 @@ def test_when_the_tries_are_used_up_it_waits_for_its_time(tmp_path: Path) -> Non
         assert runs.statuses[0].runs == 3
 
 
-def test_an_error_that_stays_ends_its_graph_and_the_others_go_on(tmp_path: Path) -> None:
-    good = fill(ox.Store(), ["1"])
-    broken = sync_of(ox.Store(), tmp_path / "broken")
+def test_an_incident_pauses_its_graph_and_the_others_go_on(tmp_path: Path) -> None:
+    good, empty = fill(ox.Store(), ["1"]), ox.Store()
+    broken = sync_of(empty, tmp_path / "broken")
     sync = sync_of(good, tmp_path / "good")
     with running(broken, sync) as schedule:
         eventually(lambda: sync.status().version == 1)
-        eventually(lambda: len(schedule.errors) == 1)
+        eventually(lambda: status_of(broken).paused_since is not None)
+        assert "matches" in "\n".join(status_of(broken).lines())
+        assert "PAUSED since" in "\n".join(status_of(broken).lines())
         fill(good, ["2"])
         eventually(lambda: sync.status().version == 2)
-        assert not status_of(broken).running
-        assert status_of(sync).running
-    (error,) = schedule.errors
-    assert isinstance(error, VersionError)
-    assert "matches" in (status_of(broken).last_error or "")
+        assert status_of(broken).running
+        assert status_of(broken).next_run is not None
+        fill(empty, ["1"])  # the reason is gone
+        eventually(lambda: broken.status().version == 1)
+        eventually(lambda: schedule.statuses[0].paused_since is None)
+        assert "PAUSED" not in "\n".join(status_of(broken).lines())
+    assert schedule.errors == []
 
 
-def test_run_raises_what_ended_it(tmp_path: Path) -> None:
-    with pytest.raises(VersionError, match="matches"):
-        sync_of(ox.Store(), tmp_path / "state").run(every="1h")
+def test_wrong_settings_end_a_graph_and_run_raises_them(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "2"])
+    sync = sync_of(store, tmp_path / "state")
+    sync.step()
+    sync.settings = replace(sync.settings, run=replace(sync.settings.run, seed=7))
+    with pytest.raises(SettingsChangedError, match="seed"):
+        sync.run(every="1h")
+    assert not status_of(sync).running
+    missing = sync_of(store, tmp_path / "other")
+    source = replace(missing.settings.source, scope=str(tmp_path / "missing.rq"))
+    missing.settings = replace(missing.settings, source=source)
+    with pytest.raises(ConfigError, match=r"missing\.rq"):
+        missing.run(every="1h")
 
 
-def test_an_unexpected_error_is_logged_with_its_traceback(
+def test_an_unexpected_error_is_logged_with_its_traceback_and_pauses(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    failing = [True]
+
     def fail(event: str) -> None:
-        if event == "train":
+        if event == "train" and failing:
             raise ZeroDivisionError("a mistake of ours")
 
     sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state", listener=Hearing(fail))
-    with pytest.raises(ZeroDivisionError):
-        sync.run()
-    assert "Traceback" in caplog.text
-    assert "a mistake of ours" in (status_of(sync).last_error or "")
+    with running(sync) as schedule:
+        eventually(lambda: status_of(sync).paused_since is not None)
+        assert schedule.errors == []
+        assert "Traceback" in caplog.text
+        assert "a mistake of ours" in (status_of(sync).paused_reason or "")
+        failing.clear()
+        eventually(lambda: sync.status().version == 1)
+
+
+def test_a_clock_that_was_set_back_does_not_put_runs_off(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1"])
+    sync = sync_of(store, tmp_path / "state")
+    with running(sync) as schedule:
+        eventually(lambda: sync.status().version == 1)
+        eventually(lambda: schedule.statuses[0].next_run is not None)
+        (graph,) = schedule._graphs
+        year = 365 * 86400.0
+        # As it is after the clock was a year ahead for a while.
+        schedule._move(graph, datetime.now(UTC) + timedelta(seconds=year))
+        schedule._clock._ahead += year
+        fill(store, ["2"])
+        eventually(lambda: sync.status().version == 2, 60)
+
+
+@pytest.mark.parametrize(("busy", "later"), [(0.0, False), (2.0, True)])
+def test_a_store_that_worked_long_is_left_alone_for_longer(
+    tmp_path: Path, busy: float, later: bool
+) -> None:
+    sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state")
+
+    def work(event: str) -> None:
+        if event == "fetch":
+            sync.watch.busy_seconds += busy
+
+    sync.listener = Hearing(work)
+    with running(sync) as schedule:
+        eventually(lambda: schedule.statuses[0].next_run is not None)
+        status = schedule.statuses[0]
+        assert status.next_run is not None
+        wait = datetime.fromisoformat(status.next_run) - datetime.now(UTC)
+        assert (wait.total_seconds() > 10) == later  # 2 s of work are 20 s at a share of 0.1
+        assert ("spaced out" in "\n".join(status.lines())) == later
+
+
+def test_the_status_is_told_on_a_full_disk(small_disk: Path) -> None:
+    path = disk_store(small_disk.parent / "kg", ["1", "2"])
+    sync = sync_of(path, small_disk / "state")
+    sync.step()
+    with running(sync) as schedule:
+        eventually(lambda: schedule.statuses[0].next_run is not None)
+        fill_up = small_disk / "full"
+        with suppress(OSError), fill_up.open("wb") as file:
+            while True:
+                file.write(bytes(4096))
+        store = ox.Store(str(path))
+        store.extend(quads("10", versions()["10"]))
+        store.flush()
+        del store
+        eventually(lambda: status_of(sync).paused_since is not None)
+        assert "cannot write" in (status_of(sync).paused_reason or "")
+        fill_up.unlink()
+        eventually(lambda: sync.status().version == 3)
+        eventually(lambda: status_of(sync).paused_since is None)
 
 
 def test_nothing_says_when(tmp_path: Path) -> None:
