@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 from kgsync.errors import ConfigError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import GraphReader, GraphStore
-from kgsync.graph.rdf_files import holds_rdf
+from kgsync.graph.rdf_files import COMPRESSED, DUMPS, PATCHES, holds_rdf, one_of
 
 __all__ = [
     "ADAPTERS",
@@ -43,7 +43,9 @@ ADAPTERS: dict[str, str] = {
 """Scheme of a URL, kind of path, or type of an object -> `module:Class`, imported when needed."""
 
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
-_SUFFIX = re.compile(r"\.(oxigraph|ox|db|rdf|(nt|nq|ttl|trig|rdfp|patch)(\.gz|\.bz2)?)$")
+_SUFFIX = re.compile(
+    rf"(\.oxigraph|\.ox|\.db|({one_of(DUMPS + PATCHES)})({one_of(COMPRESSED)})?)$", re.IGNORECASE
+)
 _LONGEST_NAME = 120
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 

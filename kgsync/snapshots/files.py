@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from kgsync.errors import ConfigError
-from kgsync.graph.rdf_files import READ_ERRORS, open_file
+from kgsync.graph.rdf_bytes import READ_ERRORS, open_file, read_lines_of
 
 __all__ = ["check_file", "find_file", "first_fields", "open_bytes"]
 
@@ -57,7 +57,7 @@ def first_fields(path: Path) -> tuple[list[str], str]:
         ConfigError: The file is missing, empty or damaged.
     """
     with open_bytes(path) as lines:
-        first = next((line for line in lines if line.strip()), b"")
+        first = next((line for line in read_lines_of(lines) if line.strip()), b"")
     if not first:
         raise ConfigError(f"{path} is empty")
     text = first.decode("utf-8", "replace").rstrip("\r\n")
