@@ -34,14 +34,14 @@ def open_file(path: Path) -> IO[bytes]:
     """A file's bytes, uncompressed.
 
     Raises:
-        EOFError: A compressed file is empty, as if it were still being written.
+        EOFError: A compressed file is shorter than its magic number.
     """
     kind = path.suffix.lower()
     if kind not in _OPENERS:
         return path.open("rb")
     size = path.stat().st_size
-    if not size:
-        raise EOFError(f"{path} is empty")
+    if size < 4:
+        raise EOFError(f"{path} has only {size} bytes")
     return io.BufferedReader(_Expanded(_OPENERS[kind](path), size), 1 << 17)
 
 
