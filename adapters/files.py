@@ -77,6 +77,7 @@ class FilesStore:
         self._closed = False
         self._layout: Layout | None = None
         self._counts: dict[str | None, tuple[_State, int]] = {}
+        self._distrusted: set[str | None] = set()
         self._described: tuple[_State, list[str], ox.Store] | None = None
 
     @classmethod
@@ -140,6 +141,20 @@ class FilesStore:
         with self._errors():
             return max((file.stat().st_mtime for file in self._files(source)), default=0.0)
 
+    def stamps(self, source: TripleSource) -> dict[str, str]:
+        """Size and time of every file of a version in a folder; a single file is a live graph."""
+        with self._errors():
+            if not self._path.is_dir():
+                return {}
+            return {
+                path.relative_to(self._path).as_posix(): f"{size} {time}"
+                for path, size, time in _state(self._files(source))
+            }
+
+    def distrust(self, source: TripleSource) -> None:
+        """Read what follows a version from the beginning, not from that version."""
+        self._distrusted.add(source.graph)
+
     def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
         """Whether changes lead from one version to the other.
 
@@ -148,6 +163,8 @@ class FilesStore:
         with self._errors():
             before, after = self._version(base), self._version(source)
             if source.scope is not None or before is None or after is None:
+                return False
+            if base.graph in self._distrusted:
                 return False
             if before.dump != after.dump or before.changes > after.changes:
                 return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kgsync.committed import CommittedVersion
 from kgsync.config import Settings
@@ -19,6 +19,7 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
+from kgsync.rewritten import stamps_of
 from kgsync.state import State
 
 __all__ = [
@@ -54,6 +55,8 @@ class Reading:
     """Share of the embedded edges that are gone."""
     gathered: tuple[str, ...] = ()
     """Versions before this one that were not taken: their changes come with it."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Stamps of the files that it was read from, if it was."""
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -158,6 +161,7 @@ def read_version(
     """
     version = versions[0]
     source = TripleSource(version.graph, settings.scope_text())
+    files = stamps_of(store, source)  # before they are read: a later change is noticed
     fetched = fetch(store, source, earlier.terms, earlier.base, thorough=earlier.thorough)
     name = _named(version)
     if not len(fetched.edges):
@@ -185,6 +189,7 @@ def read_version(
         split=split,
         change=change,
         removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
+        files=files,
     )
 
 

@@ -181,21 +181,23 @@ class Plan:
     way: str = ""
     reason: str = ""
     """Why the change was found that way."""
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
+        warnings = [f"warning: {warning}" for warning in self.warnings]
         if self.graph_version is None:
-            return "nothing to do"
+            return "\n".join(["nothing to do", *warnings])
         lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
         if self.change is not None:
             lines += str(self.change).splitlines()
         if self.waiting_until:
             lines.append(waiting_line(self.change, self.waiting_until))
         lines.append(f"found by {self.way}: {self.reason}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *warnings])
 
 
 @dataclass(frozen=True)
