@@ -39,6 +39,7 @@ import safetensors
 
 from kgsync.durable import sync_to_disk, write_file
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
+from kgsync.graph.stores import checked_path
 from kgsync.publish.files import digest_of, read_json, recorded, sha256_of
 from kgsync.publish.manifest import Manifest
 
@@ -94,8 +95,11 @@ class State:
         Args:
             path: The directory.
             store: The store whose embeddings it holds; None where that cannot be told.
+
+        Raises:
+            ConfigError: No directory can have that path.
         """
-        self.path = path
+        self.path = Path(checked_path(path))
         self._store = store
 
     @property

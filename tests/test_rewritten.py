@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kgsync import KGSync
+from kgsync.config import Settings
 from kgsync.report import StepReport
 from tests.adapters.test_files import Parts, numbered, write
 from tests.graph.graphs import EX
@@ -22,8 +24,14 @@ HISTORY = [
 EXTRA = f"<{EX}late> <{EX}p> <{EX}alice> ."
 
 
+def at_once() -> Settings:
+    """Settings that take files as soon as they are there."""
+    settings = quick_settings()
+    return replace(settings, source=replace(settings.source, settle="0s"))
+
+
 def sync_of(folder: Path) -> KGSync:
-    return KGSync(folder / "kg", state=folder / "state", settings=quick_settings())
+    return KGSync(folder / "kg", state=folder / "state", settings=at_once())
 
 
 def history(folder: Path) -> KGSync:
@@ -143,7 +151,7 @@ def test_a_rewritten_dump_is_told_and_an_old_one_may_go(tmp_path: Path) -> None:
 
 def test_a_single_file_is_live_and_no_reason_to_warn(tmp_path: Path) -> None:
     path = write(tmp_path / "kg.nt", HISTORY[0])
-    sync = KGSync(path, state=tmp_path / "state", settings=quick_settings())
+    sync = KGSync(path, state=tmp_path / "state", settings=at_once())
     sync.step()
     write(path, [*HISTORY[0], EXTRA])
     report = sync.step()
