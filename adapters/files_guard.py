@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 from xml.parsers import expat
 
 from kgsync.errors import PermanentStoreError
@@ -22,6 +22,8 @@ _DEEPEST = 10_000
 """Brackets or elements that may be open at once; class expressions of ontologies reach dozens."""
 _ENTITIES = 1 << 20
 """Characters that the entities of an XML file may stand for; a namespace has some dozens."""
+_PLAIN = re.compile(rb"(?:[^\"'#<>\\\[\](){}]++|<[^<>]*+>|\"[^\"\\]++\")*+")
+"""What opens and closes nothing, with whole IRIs and texts in it: nearly everything."""
 _TOKEN = re.compile(rb"\\.|\"\"\"|'''|<<|>>|[\"'#<\[({\])}]", re.DOTALL)
 _END = {
     b'"': re.compile(rb'\\.|"', re.DOTALL),
@@ -117,9 +119,11 @@ class Brackets:
         data = self._rest + data
         at, end = 0, len(data) - 2  # a token may have three bytes, and go on in the next piece
         while at < end:
+            if not self._inside:
+                at = cast("re.Match[bytes]", _PLAIN.match(data, at)).end()
             match = (_END[self._inside] if self._inside else _TOKEN).search(data, at)
             if match is None or match.start() >= end:
-                at = end
+                at = max(at, end)
             else:
                 at = match.end()
                 self._meet(match[0])
