@@ -6,10 +6,12 @@
     log/base.trig, changes/0001.rdfp, ...         RDF Patch
     graph.nq                                      a data set, whose graphs are as in a store
 
-Dumps are N-Triples, N-Quads, Turtle or TriG; everything may be compressed by gzip or bzip2. A
-version's graph is called after its file, without the folder and the compression, as in
-`file:kg-2024-01.nt`, or after its change, as in `file:changes/0001`; so folders can be moved. All
-triples of a file are in its version, whatever graph they are in; a history is about one graph.
+Dumps and changes are N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML or JSON-LD; everything may be
+compressed by gzip, bzip2 or Zstandard. A version's graph is called after its file, without the
+folder and the compression, as in `file:kg-2024-01.nt`, or after its change, as in
+`file:changes/0001`; so folders can be moved. All triples of a file are in its version, whatever
+graph they are in; a history is about one graph. A file whose name is not understood is an error if
+it may hold triples; see `kgsync.graph.rdf_files`.
 
 Changes are applied in the order of DBpedia Live: `clear` (its triples name subjects of which all
 is removed), `removed`, `added`, `reinserted`.
@@ -41,11 +43,12 @@ from kgsync.graph.port import (
     TripleBatch,
     TripleSource,
 )
-from kgsync.graph.rdf_files import DUMPS, bare_name
+from kgsync.graph.rdf_files import COMPRESSED, DUMPS, rdf_suffix
 
 __all__ = ["FilesStore"]
 
 _DELETE = "<http://dbpedia.org/delete>"
+_NAMED_GRAPHS = (".jsonld", ".nq", ".trig")
 _ISSUED = ox.NamedNode("http://purl.org/dc/terms/issued")
 _PREVIOUS = ox.NamedNode("http://www.w3.org/ns/dcat#previousVersion")
 _START = ox.NamedNode("urn:kgsync:empty-graph")
@@ -73,6 +76,7 @@ class FilesStore:
         self._closed = False
         self._layout: Layout | None = None
         self._counts: dict[str | None, tuple[_State, int]] = {}
+        self._distrusted: set[str | None] = set()
         self._described: tuple[_State, list[str], ox.Store] | None = None
 
     @classmethod
@@ -87,10 +91,10 @@ class FilesStore:
         path = Path(target)
         if not path.exists():
             raise PermanentStoreError(f"there is no file {path}; check the path")
-        if path.is_file() and bare_name(path).suffix not in DUMPS:
-            kinds = ", ".join(DUMPS)
+        if path.is_file() and rdf_suffix(path) not in DUMPS:
+            kinds, packed = ", ".join(DUMPS), ", ".join(COMPRESSED)
             raise PermanentStoreError(
-                f"{path} is not a file that kgsync reads ({kinds}, also as .gz or .bz2); "
+                f"{path} is not a file that kgsync reads ({kinds}, also as {packed}); "
                 "patches and changes are read from a folder, an embedded store is one"
             )
         return cls(path)
@@ -136,6 +140,20 @@ class FilesStore:
         with self._errors():
             return max((file.stat().st_mtime for file in self._files(source)), default=0.0)
 
+    def stamps(self, source: TripleSource) -> dict[str, str]:
+        """Size and time of every file of a version in a folder; a single file is a live graph."""
+        with self._errors():
+            if not self._path.is_dir():
+                return {}
+            return {
+                path.relative_to(self._path).as_posix(): f"{size} {time}"
+                for path, size, time in _state(self._files(source))
+            }
+
+    def distrust(self, source: TripleSource) -> None:
+        """Read what follows a version from the beginning, not from that version."""
+        self._distrusted.add(source.graph)
+
     def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
         """Whether changes lead from one version to the other.
 
@@ -144,6 +162,8 @@ class FilesStore:
         with self._errors():
             before, after = self._version(base), self._version(source)
             if source.scope is not None or before is None or after is None:
+                return False
+            if base.graph in self._distrusted:
                 return False
             if before.dump != after.dump or before.changes > after.changes:
                 return False
@@ -245,7 +265,7 @@ class FilesStore:
             graphs: set[str | None] = set()
             lines: list[str] = []
             # Without named graphs there is nothing to describe, and no need to read it all.
-            if bare_name(self._path).suffix in (".nq", ".trig"):
+            if rdf_suffix(self._path) in _NAMED_GRAPHS:
                 for parsed in parse_file(self._path):
                     graphs.update(parsed.graphs or ())
                     lines += _describing(parsed)
@@ -285,6 +305,8 @@ def _net(changes: tuple[Change, ...], check: _OneGraph) -> NetChange:
                 read_patch(path, collected, check)
                 continue
             for parsed in parse_file(path):
+                if rdf_suffix(path) in _NAMED_GRAPHS:
+                    check(path, parsed)
                 if kind == "clear":
                     collected.clear(_subjects(path, parsed))
                 else:

@@ -1,4 +1,7 @@
-"""Which files of a folder make which version of its graph; none of them is read."""
+"""Which files of a folder make which version of its graph; none of them is read.
+
+No file that may hold triples is passed over: a name that is not understood is an error.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,18 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
+from kgsync.adapters.files_hours import check_hours, hours_of
 from kgsync.adapters.files_patch import check_chain, read_header
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.rdf_files import CHANGE, DUMPS, PATCHES, bare_name
+from kgsync.graph.rdf_files import (
+    CHANGE,
+    DUMPS,
+    PATCHES,
+    bare_name,
+    not_understood,
+    rdf_suffix,
+    strange_files,
+)
 from kgsync.graph.version_table import issued, read_version_table
 from kgsync.graph.versions import natural_key
 
@@ -19,7 +31,7 @@ __all__ = ["Change", "FileVersion", "Layout", "find_layout"]
 
 _HEAD = "lastPublishedFile.txt"
 _ORDER = ("clear", "removed", "added", "reinserted")
-_HOUR = re.compile(r"\d{4}/\d{2}/\d{2}/\d{2}")
+_LIKE_CHANGE = re.compile(r"\d+\.[a-z]+\.", re.IGNORECASE)
 _Number = tuple[str, int]
 """The folder of an hour (empty if there are none), and the number in it."""
 
@@ -67,19 +79,19 @@ def find_layout(folder: Path) -> Layout:
         PermanentStoreError: A change is missing, a chain is broken, or names are ambiguous.
     """
     root = folder / "changes" if (folder / "changes").is_dir() else folder
-    dumps = _by_name(
-        path
-        for path in folder.iterdir()
-        if bare_name(path).suffix in DUMPS and not CHANGE.fullmatch(path.name)
-    )
-    numbered = _numbered(root, _head(folder, root))
-    patches = _by_name(p for p in root.iterdir() if bare_name(p).suffix in PATCHES)
+    files = {place: sorted(place.iterdir()) for place in (folder, root)}
+    dumps = _by_name(p for p in files[folder] if _is_dump(p))
+    patches = _by_name(p for p in files[root] if rdf_suffix(p) in PATCHES)
+    hours = {"": root, **hours_of(root)}
+    numbered = _numbered(hours, _head(folder, root))
+    _check_names(folder, root, files, bool(numbered or patches))
     if numbered and patches:
         raise PermanentStoreError(f"{root} holds both change files and patches; keep one kind")
     if not numbered and not patches:
         return _of_dumps(dumps)
     if numbered:
         _check_gaps(root, list(numbered))
+        check_hours(root, [h for h in hours if h], [h for h, _ in numbered if h])
         changes = tuple(
             Change(_relative(folder, root / hour / _name(parts)), parts)
             for (hour, _), parts in numbered.items()
@@ -91,6 +103,38 @@ def find_layout(folder: Path) -> Layout:
         )
         _check_patches(root, patches)
     return _of_changes(folder, _base(folder, dumps), changes)
+
+
+def _is_dump(path: Path) -> bool:
+    return rdf_suffix(path) in DUMPS and not CHANGE.fullmatch(path.name)
+
+
+def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], changes: bool) -> None:
+    """See that nothing is passed over that may be a part of the graph."""
+    for path in files[folder]:
+        misplaced = root != folder and (
+            bool(CHANGE.fullmatch(path.name))
+            or rdf_suffix(path) in PATCHES
+            or (path.is_dir() and path.name.isdecimal())
+        )
+        if misplaced and not path.name.startswith("."):
+            raise PermanentStoreError(
+                f"{path} holds changes, but lies beside {root}; move it there"
+            )
+        if path.is_dir() and path.name != "changes" and path.name.lower() == "changes":
+            raise PermanentStoreError(f"{path} is passed over; name it `changes`")
+    among = changes or root != folder
+    for place, paths in files.items():
+        known = [p for p in paths if CHANGE.fullmatch(p.name) or rdf_suffix(p) in PATCHES]
+        if place == folder:
+            # Among changes a file with a number is no dump: `0001.deleted.nt`.
+            known += [p for p in paths if _is_dump(p) and not (among and _is_like_change(p))]
+        for path in strange_files(paths, known, numbered=place == root and among):
+            raise PermanentStoreError(not_understood(path))
+
+
+def _is_like_change(path: Path) -> bool:
+    return bool(_LIKE_CHANGE.match(path.name))
 
 
 def _of_dumps(dumps: dict[str, Path]) -> Layout:
@@ -112,31 +156,29 @@ def _of_changes(folder: Path, base: Path | None, changes: tuple[Change, ...]) ->
 
 
 def _base(folder: Path, dumps: dict[str, Path]) -> Path | None:
-    bases = [path for name, path in dumps.items() if name.startswith("base.")]
+    bases = [path for name, path in dumps.items() if name.lower().startswith("base.")]
     if len(bases) > 1 or len(dumps) > len(bases):
         names = ", ".join(dumps)
         raise PermanentStoreError(
             f"{folder} holds changes, and it is not clear what they start from: {names}; "
-            "name that file base.nt (or .nq, .ttl, .trig) and move others away"
+            f"name that file base.nt (or {', '.join(DUMPS[1:])}) and move others away"
         )
     return bases[0] if bases else None
 
 
-def _numbered(root: Path, head: _Number | None) -> dict[_Number, dict[str, Path]]:
+def _numbered(hours: dict[str, Path], head: _Number | None) -> dict[_Number, dict[str, Path]]:
     """The files of every published change, in order."""
     found: dict[_Number, dict[str, Path]] = {}
-    for path in [*root.glob("*.nt*"), *root.glob("[0-9]*/[0-9]*/[0-9]*/[0-9]*/*.nt*")]:
-        match = CHANGE.fullmatch(path.name)
-        hour = path.parent.relative_to(root).as_posix().removeprefix(".")
-        if match is None or (hour and not _HOUR.fullmatch(hour)):
-            continue
-        number = (hour, int(match[1]))
-        if head is not None and number > head:
-            continue
-        parts = found.setdefault(number, {})
-        if match[2] in parts:
-            raise PermanentStoreError(f"{parts[match[2]]} and {path.name} are the same change")
-        parts[match[2]] = path
+    for hour, place in hours.items():
+        for path in sorted(place.iterdir()):
+            match = CHANGE.fullmatch(path.name)
+            if match is None or (head is not None and (hour, int(match[1])) > head):
+                continue
+            parts = found.setdefault((hour, int(match[1])), {})
+            kind = match[2].lower()
+            if kind in parts:
+                raise PermanentStoreError(f"{parts[kind]} and {path.name} are the same change")
+            parts[kind] = path
     return {
         number: {kind: found[number][kind] for kind in _ORDER if kind in found[number]}
         for number in sorted(found)
@@ -188,7 +230,7 @@ def _by_name(paths: Iterable[Path]) -> dict[str, Path]:
         name = bare_name(path).name
         if name in found:
             raise PermanentStoreError(f"{found[name]} and {path.name} are the same file twice")
-        if path.is_file() and not name.startswith("."):
+        if not path.is_dir() and not name.startswith("."):
             found[name] = path
     return dict(sorted(found.items(), key=lambda item: natural_key(item[0])))
 

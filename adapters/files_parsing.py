@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,20 +21,29 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from kgsync.adapters.columns import batch_of
+from kgsync.adapters.files_guard import Brackets, Elements, Guard
 from kgsync.errors import PermanentStoreError, TransientStoreError
 from kgsync.graph.port import TripleBatch
-from kgsync.graph.rdf_files import READ_ERRORS, bare_name, open_file
+from kgsync.graph.rdf_bytes import LONGEST_LINE, READ_ERRORS, open_file
+from kgsync.graph.rdf_files import rdf_suffix
 
 __all__ = ["Parsed", "line_blocks", "opened_file", "parse_file", "parse_lines", "term_text"]
 
 _BLOCK_BYTES = 1 << 22
 _BLOCK_ROWS = 10_000
 _FORMATS = {
+    ".jsonld": ox.RdfFormat.JSON_LD,
+    ".n3": ox.RdfFormat.N3,
     ".nq": ox.RdfFormat.N_QUADS,
     ".nt": ox.RdfFormat.N_TRIPLES,
+    ".owl": ox.RdfFormat.RDF_XML,
+    ".rdf": ox.RdfFormat.RDF_XML,
     ".trig": ox.RdfFormat.TRIG,
     ".ttl": ox.RdfFormat.TURTLE,
+    ".xml": ox.RdfFormat.RDF_XML,
 }
+_NESTING = {".jsonld": None, ".owl": Elements, ".rdf": Elements, ".xml": Elements}
+"""What counts how deep a file is nested, if not brackets; JSON's parser does it itself."""
 _IRI = r"<[^<>\\\x00-\x20\x7f]*>"
 _NODE = rf"(?:{_IRI}|_:[A-Za-z0-9]+)"
 _TEXT = r'"(?:[^"\\\x00-\x1f\x7f\x{fffe}\x{ffff}]|\\[bfnrt"\\])*"'
@@ -62,7 +71,7 @@ def parse_file(path: Path) -> Iterator[Parsed]:
         PermanentStoreError: It is no such file, or its syntax is wrong; the message names the line.
         TransientStoreError: A compressed file ends too early.
     """
-    format_ = _FORMATS[bare_name(path).suffix]
+    format_ = _FORMATS[rdf_suffix(path)]
     with opened_file(path) as file:
         if format_ in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS):
             for first, lines in line_blocks(path, file):
@@ -70,29 +79,51 @@ def parse_file(path: Path) -> Iterator[Parsed]:
                 some = pc.invert(pc.match_substring_regex(lines, _NOTHING))
                 yield from parse_lines(path, lines.filter(some), numbers[np.asarray(some)], format_)
         else:
-            with _syntax_errors(path):
-                yield from _parsed(ox.parse(file, format=format_, lenient=True))
+            yield from _guarded(path, file, format_)
+
+
+def _guarded(path: Path, file: IO[bytes], format_: ox.RdfFormat) -> Iterator[Parsed]:
+    """The triples of a file that is not made of lines."""
+    nesting = _NESTING.get(rdf_suffix(path), Brackets)
+    guard = Guard(path, file, nesting() if nesting else None)
+    try:
+        with _syntax_errors(path):
+            quads = ox.parse(cast("IO[bytes]", guard), format=format_, lenient=True)
+            for parsed in _parsed(guard.statements(quads)):
+                if format_ == ox.RdfFormat.N3 and any(parsed.graphs or ()):
+                    raise guard.wrong("a formula of N3 states nothing; write triples only")
+                yield parsed
+    except MemoryError as error:  # how pyoxigraph says that its buffer is full
+        raise guard.wrong(f"a term or a comment is too long: {error}") from error
 
 
 def line_blocks(path: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
     """The lines of an open file as Arrow arrays, each with the number of its first line."""
-    first, rest = 1, b""
-    while True:
-        data = file.read(_BLOCK_BYTES)
+    first = 1
+    pieces: list[bytes] = []
+    """The beginning of a line whose end was not read yet."""
+    while data := file.read(_BLOCK_BYTES):
         end = data.rfind(b"\n")
-        block, tail = (rest + data[:end], data[end + 1 :]) if end >= 0 else (rest, data)
-        if end >= 0 or not data:
-            try:
-                lines = pc.split_pattern(pa.array([block.decode()]), "\n").flatten()
-            except UnicodeDecodeError as error:
-                line = first + block.count(b"\n", 0, error.start)
-                raise PermanentStoreError(f"{path}, line {line}: not UTF-8 text") from error
-            yield first, lines
-            first, rest = first + len(lines), tail
-        else:
-            rest += data
-        if not data:
-            return
+        if end < 0:
+            pieces.append(data)
+            if sum(map(len, pieces)) > LONGEST_LINE:
+                raise PermanentStoreError(
+                    f"{path}, line {first}: longer than {LONGEST_LINE >> 20} MiB, which no "
+                    "statement is; the file is damaged, or not one of lines"
+                )
+            continue
+        lines = _lines(path, first, b"".join([*pieces, data[:end]]))
+        yield first, lines
+        first, pieces = first + len(lines), [data[end + 1 :]]
+    yield first, _lines(path, first, b"".join(pieces))
+
+
+def _lines(path: Path, first: int, block: bytes) -> Any:
+    try:
+        return pc.split_pattern(pa.array([block.decode()]), "\n").flatten()
+    except UnicodeDecodeError as error:
+        line = first + block.count(b"\n", 0, error.start)
+        raise PermanentStoreError(f"{path}, line {line}: not UTF-8 text") from error
 
 
 def parse_lines(
@@ -121,7 +152,13 @@ def parse_lines(
     if not canonical.all():
         others, where = lines.filter(pa.array(~canonical)), numbers[~canonical]
         with _syntax_errors(path, where):
-            quads = list(ox.parse(_joined(others), format=format_, lenient=True))
+            try:
+                quads = list(ox.parse(_joined(others), format=format_, lenient=True))
+            except MemoryError as error:  # how pyoxigraph says that its buffer is full
+                raise PermanentStoreError(
+                    f"{path}, between lines {where[0]} and {where[-1]}: a term or a comment is "
+                    f"too long: {error}"
+                ) from error
         if len(quads) != len(where):
             raise PermanentStoreError(
                 f"{path}, between lines {where[0]} and {where[-1]}: not one statement a line"

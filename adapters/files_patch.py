@@ -20,9 +20,10 @@ import pyoxigraph as ox
 
 from kgsync.adapters.columns import batch_of
 from kgsync.adapters.files_parsing import Parsed, line_blocks, opened_file, parse_lines
-from kgsync.adapters.files_sets import Changes
+from kgsync.adapters.files_sets import Changes, last_of_each
 from kgsync.errors import PermanentStoreError, TransientStoreError
 from kgsync.graph.port import TripleBatch
+from kgsync.graph.rdf_bytes import read_lines_of
 
 __all__ = ["PatchHeader", "check_chain", "read_header", "read_patch"]
 
@@ -47,7 +48,7 @@ def read_header(path: Path) -> PatchHeader:
     found: dict[str, str] = {}
     where = 1
     with opened_file(path) as file:
-        for number, data in enumerate(file, 1):
+        for number, data in enumerate(read_lines_of(file), 1):
             line = data.decode("utf-8", "replace").strip()
             match = _HEADER.fullmatch(line)
             if match:
@@ -130,7 +131,8 @@ class _Reader:
         for parsed in parse_lines(self._path, statements, numbers, ox.RdfFormat.N_QUADS):
             batch = _with_blank_nodes(self._check(self._path, parsed))
             assert parsed.lines is not None
-            self._rows.append((batch, adds[parsed.lines - first], parsed.lines))
+            order = parsed.lines
+            self._rows.append(last_of_each(batch, adds[order - first], order))
 
     def _control(self, line: str, number: int) -> None:
         match = _OTHER.fullmatch(line)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kgsync.graph.hashing import Hashes, mix
 from kgsync.graph.port import TripleBatch
 
-__all__ = ["Changes", "NetChange", "TripleSet"]
+__all__ = ["Changes", "NetChange", "TripleSet", "last_of_each"]
 
 Mask = NDArray[np.bool_]
 
@@ -110,6 +110,21 @@ class NetChange:
         return batch if stays.all() else batch.filter(pa.array(stays))
 
 
+def last_of_each(
+    batch: TripleBatch, add: Mask, order: NDArray[np.int64]
+) -> tuple[TripleBatch, Mask, NDArray[np.int64]]:
+    """Of rows that are in order, the last about every triple.
+
+    A small compressed file can repeat a triple millions of times: the others need not be kept.
+    """
+    keys = _Keys.of(batch)
+    rows = keys.order()
+    rows = np.sort(rows[~np.append(keys.take(rows).repeats()[1:], False)[: len(rows)]])
+    if len(rows) == batch.num_rows:
+        return batch, add, order
+    return batch.take(pa.array(rows)), add[rows], order[rows]
+
+
 class Changes:
     """Collects changes in the order in which they are to be made."""
 
@@ -125,7 +140,7 @@ class Changes:
     def make(self, batch: TripleBatch, *, add: bool) -> None:
         """Add or remove triples."""
         rows = batch.num_rows
-        self.make_each(batch, np.full(rows, add), np.zeros(rows, np.int64))
+        self.make_each(*last_of_each(batch, np.full(rows, add), np.zeros(rows, np.int64)))
         self.go_on()
 
     def make_each(self, batch: TripleBatch, add: Mask, order: NDArray[np.int64]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kgsync.config_checks import check
+from kgsync.config_checks import PATHS, check
 from kgsync.config_sections import (
     Corruption,
     Datatype,
@@ -159,18 +159,15 @@ def load_settings(path: Path | str) -> Settings:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    except ValueError:  # what Python says of such a path
+        raise ConfigError(f"the path {str(path)!r} has a NUL character in it") from None
     _anchor(data, path.parent)
     return build(Settings, data, str(path))
 
 
 def _anchor(data: dict[str, Any], folder: Path) -> None:
     """Make the file's relative paths independent of the working directory."""
-    for section, key in (
-        ("source", "store"),
-        ("source", "scope"),
-        ("state", "path"),
-        ("publish", "target"),
-    ):
+    for section, key in PATHS:
         value = data.get(section, {}).get(key) if isinstance(data.get(section), dict) else None
-        if isinstance(value, str) and "://" not in value:
+        if isinstance(value, str) and "://" not in value and "\0" not in value:
             data[section][key] = os.path.normpath(folder / value)

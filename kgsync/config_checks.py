@@ -13,10 +13,12 @@ from kgsync.errors import ConfigError
 if TYPE_CHECKING:
     from kgsync.config import EndpointSettings, ScheduleSettings, Settings
 
-__all__ = ["check"]
+__all__ = ["PATHS", "check"]
 
 Rules = list[tuple[bool, str]]
 
+PATHS = (("source", "store"), ("source", "scope"), ("state", "path"), ("publish", "target"))
+"""Settings that are paths, or URLs instead."""
 _DIVISORS = {"analogy": 4, "complex": 2}
 """Models whose vectors fall into parts of equal length."""
 _LARGEST_RATE = 1_000_000
@@ -125,6 +127,9 @@ def check(settings: Settings) -> None:
         rate = getattr(getattr(settings, section), key)
         holds = rate is None or 0 < rate <= _LARGEST_RATE
         rules.append((holds, f"{section}: {key} must be above 0 and at most {_LARGEST_RATE:,}"))
+    for section, key in PATHS:
+        value = getattr(getattr(settings, section), key)
+        rules.append(("\0" not in (value or ""), f"{section}: {key} has a NUL character in it"))
     rules += _schedule_rules(settings.schedule)
     rules += _endpoint_rules(settings)
     for right, message in rules:

@@ -20,6 +20,7 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
+from kgsync.rewritten import stamps_of
 from kgsync.state import State
 
 __all__ = [
@@ -57,6 +58,8 @@ class Reading:
     """Versions before this one that were not taken: their changes come with it."""
     costs: Costs = field(default_factory=Costs)
     """What reading the store has cost so far, this reading included."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Stamps of the files that it was read from, if it was."""
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -155,6 +158,7 @@ def read_version(
     """
     version = versions[0]
     source = TripleSource(version.graph, settings.scope_text())
+    files = stamps_of(store, source)  # before they are read: a later change is noticed
     fetched = fetch(
         store,
         source,
@@ -191,6 +195,7 @@ def read_version(
         change=change,
         removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
         costs=earlier.costs,
+        files=files,
     )
 
 

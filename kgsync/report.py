@@ -189,14 +189,16 @@ class Plan:
     """Why the change was found that way."""
     caveat: str = ""
     """What could not be seen that way, and when it will be."""
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
+        warnings = [f"warning: {warning}" for warning in self.warnings]
         if self.graph_version is None:
-            return "nothing to do"
+            return "\n".join(["nothing to do", *warnings])
         lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
         if self.change is not None:
             lines += str(self.change).splitlines()
@@ -205,7 +207,7 @@ class Plan:
         lines.append(f"found by {self.way}: {self.reason}")
         if self.caveat:
             lines.append(f"note: {self.caveat}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *warnings])
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ from typing import Any
 
 from kgsync.durable import sealed, sync_to_disk, unsealed, write_file
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
+from kgsync.graph.stores import checked_path
 from kgsync.history import Entry, History
 from kgsync.identity import create_identity, reseal_identity, uuid_of
 from kgsync.pointer import Pointer
@@ -64,8 +65,11 @@ class State:
         Args:
             path: The directory.
             store: The store whose embeddings it holds; None where that cannot be told.
+
+        Raises:
+            ConfigError: No directory can have that path.
         """
-        self.path = path
+        self.path = Path(checked_path(path))
         self._store = store
         self._history = History(path / "history.jsonl")
         self.compared_with: str | None = None

@@ -42,6 +42,7 @@ from kgsync.reading import (
     versions_of,
 )
 from kgsync.report import Plan, StepReport
+from kgsync.rewritten import CommittedFiles, remember_files
 from kgsync.seeds import Seeds
 from kgsync.settling import await_rest
 from kgsync.state import State
@@ -122,7 +123,9 @@ class KGSync(Reader):
         with opened(self._target) as store:
             versions = versions_of(store, self.settings)
             late = passed_over(versions, current, self.state)
+            files = CommittedFiles.look(store, current, self.state)
             nothing = Plan(None, versions.order, 0, versions.pending, late)
+            nothing = replace(nothing, warnings=files.warnings(taken=False))
             ahead = todo(versions, current, self.settings)
             if not ahead:
                 return nothing
@@ -141,8 +144,9 @@ class KGSync(Reader):
             removed_share=reading.removed_share,
             skipped=reading.skipped,
             way=reading.fetched.way,
-            reason=reading.fetched.reason,
+            reason=files.reason or reading.fetched.reason,
             caveat=reading.fetched.caveat,
+            warnings=files.warnings(taken=True),
         )
 
     def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
@@ -168,10 +172,14 @@ class KGSync(Reader):
                 self._publish().check(store, current.folder if current else None)
                 versions = versions_of(store, self.settings)
                 late = passed_over(versions, current, self.state)
+                files = CommittedFiles.look(store, current, self.state)
+                nothing = _nothing_new(
+                    current, (*_late_warnings(late), *files.warnings(taken=False))
+                )
                 ahead = todo(versions, current, self.settings)
                 if not ahead:
                     Pause.end(self.state)
-                    return _nothing_new(current, late)
+                    return nothing
                 ahead = await_rest(
                     store, versions, ahead, self.settings, self.state, initial=current is None
                 )
@@ -192,10 +200,10 @@ class KGSync(Reader):
             note_reading(reading, self.state)
             if choice.waiting is not None:
                 choice.waiting.save(self.state)
-                return replace(_nothing_new(current, late), **choice.report())
+                return replace(nothing, **choice.report())
             if current is not None and versions.order == "live" and not reading.change:
                 Waiting.forget(self.state)  # what had waited was taken back
-                return _nothing_new(current, late)
+                return nothing
             self.state.check_space(current.folder if current else None)
             cost = Cost()
             trained = self._train(reading, current, phases, cost)
@@ -204,7 +212,8 @@ class KGSync(Reader):
             empty = _empty_warnings(
                 versions.empty_between(graph_version_of(current), reading.version)
             )
-            return replace(report, warnings=(*report.warnings, *empty, *_late_warnings(late)))
+            empty += (*_late_warnings(late), *files.warnings(taken=True))
+            return replace(report, warnings=(*report.warnings, *empty))
 
     def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
         """Step until there is nothing new; returns the report of every version committed."""
@@ -405,19 +414,20 @@ class KGSync(Reader):
         cost: Cost,
     ) -> StepReport:
         publish = self._publish()
+        remember_files(reading.files, self.state)
         return commit(reading, trained, current, self.settings, self.state, publish, phases, cost)
 
     def _opened(self) -> AbstractContextManager[GraphStore]:
         return opened(self._target, workspace=self.state.workspace)
 
 
-def _nothing_new(current: CommittedVersion | None, late: tuple[str, ...]) -> StepReport:
+def _nothing_new(current: CommittedVersion | None, warnings: tuple[str, ...]) -> StepReport:
     manifest = current.manifest if current else None
     return StepReport(
         "nothing new",
         version=manifest.version if manifest else None,
         graph_version=manifest.graph_version["name"] if manifest else None,
-        warnings=_late_warnings(late),
+        warnings=warnings,
     )
 
 

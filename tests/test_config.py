@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
+import pyoxigraph
 import pytest
 
+from kgsync import KGSync
 from kgsync.config import (
     FilterSettings,
     ModelSettings,
@@ -20,6 +22,7 @@ from kgsync.config import (
     load_settings,
 )
 from kgsync.errors import ConfigError
+from kgsync.graph.stores import open_store
 
 
 @pytest.mark.parametrize(
@@ -76,3 +79,28 @@ def test_steps_by_pair_are_for_the_cpu_only() -> None:
     assert Settings(training=training).run.device == "cpu"
     with pytest.raises(ConfigError, match=r"steps = 'pair' is for run\.device = 'cpu' only"):
         Settings(model=ModelSettings("transe"), training=training, run=RunSettings(device="cuda"))
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [("source", "store"), ("source", "scope"), ("state", "path"), ("publish", "target")],
+)
+def test_no_path_has_a_nul_character(tmp_path: Path, section: str, key: str) -> None:
+    path = tmp_path / "kgsync.toml"
+    path.write_text(f'[{section}]\n{key} = "a\\u0000b"\n')
+    with pytest.raises(ConfigError, match=f"{section}: {key} has a NUL character"):
+        load_settings(path)
+
+
+def test_no_path_that_python_code_gives_has_a_nul_character(tmp_path: Path) -> None:
+    for make in (
+        lambda: KGSync("a\0b"),
+        lambda: KGSync("a\0b", state=tmp_path),
+        lambda: KGSync(tmp_path, state="a\0b"),
+        lambda: KGSync(pyoxigraph.Store(), state=Path("a\0b")),
+        lambda: KGSync.from_config("a\0b"),
+        lambda: open_store("a\0b.nt"),
+        lambda: open_store(Path("a\0b")),
+    ):
+        with pytest.raises(ConfigError, match="NUL character"):
+            make()

@@ -40,6 +40,8 @@ def show_plan(found: Plan) -> None:
         output.text(f"empty, will be passed over: {', '.join(found.empty)}")
     if found.pending:
         output.text(f"not issued yet: {', '.join(found.pending)}")
+    for warning in found.warnings:
+        output.text(f"warning: {warning}")
 
 
 def show_status(found: Status, history: list[StepReport]) -> None:

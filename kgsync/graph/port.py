@@ -34,6 +34,7 @@ __all__ = [
     "QueryReader",
     "Receive",
     "ReceiveChange",
+    "StampedReader",
     "StoreCapabilities",
     "Term",
     "TripleBatch",
@@ -161,6 +162,21 @@ class DatedReader(GraphReader, Protocol):
 
     def touched(self, source: TripleSource) -> float:
         """The time of the last change of what a version is made of, in seconds since 1970."""
+
+
+@runtime_checkable
+class StampedReader(GraphReader, Protocol):
+    """A reader that can tell whether what a version is made of was rewritten, as files can be."""
+
+    def stamps(self, source: TripleSource) -> dict[str, str]:
+        """For every file of a version something cheap that changes when it is rewritten.
+
+        Keyed by the file's path relative to the store. Empty for what is expected to change in
+        place, and for a version that is not there.
+        """
+
+    def distrust(self, source: TripleSource) -> None:
+        """Offer no changes from this version any more: it is not what it was when it was read."""
 
 
 class DifferenceReader(GraphReader, Protocol):

@@ -1,40 +1,71 @@
-"""Files with RDF in them: how they are named, and opening them, compressed or not."""
+"""How files with RDF in them are named: dumps, numbered changes, patches, and what lies beside."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import re
-import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, cast
+
+from kgsync.durable import UNFINISHED
 
 __all__ = [
     "CHANGE",
+    "COMPRESSED",
     "DUMPS",
     "PATCHES",
-    "READ_ERRORS",
     "bare_name",
     "holds_rdf",
     "is_rdf",
-    "open_file",
+    "not_understood",
+    "one_of",
+    "rdf_suffix",
+    "strange_files",
 ]
 
-DUMPS = (".nt", ".nq", ".ttl", ".trig")
+DUMPS = (".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".xml", ".jsonld")
 PATCHES = (".patch", ".rdfp")
-CHANGE = re.compile(r"(\d+)\.(added|removed|clear|reinserted)\.nt(?:\.gz|\.bz2)?")
+COMPRESSED = (".gz", ".bz2", ".zst")
+
+
+def one_of(suffixes: Iterable[str]) -> str:
+    """A regular expression for any of some suffixes."""
+    return "|".join(map(re.escape, suffixes))
+
+
+CHANGE = re.compile(
+    rf"(\d+)\.(added|removed|clear|reinserted)({one_of(DUMPS)})({one_of(COMPRESSED)})?", re.I
+)
 """Name of a file with one part of a numbered change."""
 
-READ_ERRORS = (EOFError, OSError, zlib.error)
-"""What reading an opened file may raise; the first if a compressed file ends too early."""
-
-_COMPRESSED = (".bz2", ".gz")
 _YEAR = re.compile(r"\d{4}")
+_OTHER_SYNTAXES = ".hdt .hext .jelly .nquads .ntriples .rdfj .rdfxml .rj .rpb .trdf .trix .turtle"
+_OTHER_ARCHIVES = (
+    ".7z .bgz .br .bzip2 .gzip .lz .lz4 .lzma .lzo .rar .snappy .sz .tar .tbz .tbz2 .tgz .txz .xz "
+    ".z .zip .zstd"
+)
+_RDF = {*DUMPS, *PATCHES, *COMPRESSED, *_OTHER_SYNTAXES.split(), *_OTHER_ARCHIVES.split()}
+"""What a part of a name may say of a file that holds triples, also if kgsync cannot read it."""
+_BESIDE = tuple(
+    f"~ {UNFINISHED} .asc .crdownload .filepart .lock .md5 .part .partial .sha .sha1 .sha224 "
+    ".sha256 .sha384 .sha512 .sig .swp .tmp".split()
+)
+"""Ends of names of checksums, signatures, and copies that are not finished."""
+_DOCUMENTS = (".htm", ".html", ".log", ".md", ".pdf", ".rst")
 
 
 def bare_name(path: Path) -> Path:
     """The path without the suffix of a compression."""
-    return path.with_suffix("") if path.suffix in _COMPRESSED else path
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+
+
+def rdf_suffix(path: Path) -> str:
+    """What the name says of the syntax, in small letters."""
+    return bare_name(path).suffix.lower()
+
+
+def is_rdf(path: Path) -> bool:
+    """Whether the name is one of a dump or a patch."""
+    return rdf_suffix(path) in DUMPS + PATCHES
 
 
 def holds_rdf(path: Path) -> bool:
@@ -48,19 +79,57 @@ def holds_rdf(path: Path) -> bool:
         return False
 
 
-def is_rdf(path: Path) -> bool:
-    """Whether the name is one of a dump or a patch."""
-    return bare_name(path).suffix in DUMPS + PATCHES
-
-
 def _is_part(path: Path) -> bool:
     if path.is_dir():
-        return bool(_YEAR.fullmatch(path.name)) or path.name == "changes"
-    return is_rdf(path)
+        return bool(_YEAR.fullmatch(path.name)) or path.name.lower() == "changes"
+    return is_rdf(path) or _is_strange(path.name, numbered=False)
 
 
-def open_file(path: Path) -> IO[bytes]:
-    """A file's bytes, uncompressed."""
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path))
-    return cast("IO[bytes]", bz2.open(path)) if path.suffix == ".bz2" else path.open("rb")
+def strange_files(
+    paths: Iterable[Path], known: Iterable[Path], *, numbered: bool
+) -> Iterator[Path]:
+    """Files that may belong to a graph, although their names are not understood.
+
+    Hidden files, checksums, signatures, documents and copies that are not finished may lie beside
+    a graph's files; so may others whose names have nothing of RDF.
+
+    Args:
+        paths: The files of a folder.
+        known: Those whose names are understood.
+        numbered: Whether the folder holds numbered changes: then a number makes a file strange.
+    """
+    understood = set(known)
+    stems = {stem for path in understood if "0" in (stem := _stem(path.name))}
+    for path in paths:
+        if path in understood or path.name.startswith(".") or path.is_dir():
+            continue
+        alike = not path.name.lower().endswith((*_BESIDE, *_DOCUMENTS, ".txt")) and (
+            _stem(path.name) in stems
+        )
+        if alike or _is_strange(path.name, numbered=numbered):
+            yield path
+
+
+def _is_strange(name: str, *, numbered: bool) -> bool:
+    lower = name.lower()
+    if lower.startswith(".") or lower.endswith(_BESIDE):
+        return False
+    if numbered and lower[0].isdigit():
+        return True
+    looks = any(f".{piece}" in _RDF for piece in lower.split(".")[1:])
+    return looks and not lower.endswith(_DOCUMENTS)
+
+
+def _stem(name: str) -> str:
+    """What the names of dumps of one graph have in common."""
+    return re.sub(r"\d+", "0", name.lower().partition(".")[0])
+
+
+def not_understood(path: Path) -> str:
+    """What to say of a file that must not be passed over."""
+    return (
+        f"{path} may be a part of the graph, but its name is not understood: kgsync reads dumps "
+        f"(kg-1.nt; {', '.join(DUMPS)}), changes (0001.added.nt, 0001.removed.nt, 0001.clear.nt, "
+        f"0001.reinserted.nt) and patches (0001.rdfp, 0001.patch), each also as "
+        f"{', '.join(COMPRESSED)}; rename or convert it, or move it away"
+    )

@@ -16,11 +16,12 @@ from typing import Any, TypeAlias, cast
 from kgsync.errors import ConfigError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import GraphReader, GraphStore
-from kgsync.graph.rdf_files import holds_rdf
+from kgsync.graph.rdf_files import COMPRESSED, DUMPS, PATCHES, holds_rdf, one_of
 
 __all__ = [
     "ADAPTERS",
     "StoreTarget",
+    "checked_path",
     "is_in_memory",
     "open_store",
     "opened",
@@ -45,7 +46,9 @@ ADAPTERS: dict[str, str] = {
 """Scheme of a URL, kind of path, or type of an object -> `module:Class`, imported when needed."""
 
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
-_SUFFIX = re.compile(r"\.(oxigraph|ox|db|rdf|(nt|nq|ttl|trig|rdfp|patch)(\.gz|\.bz2)?)$")
+_SUFFIX = re.compile(
+    rf"(\.oxigraph|\.ox|\.db|({one_of(DUMPS + PATCHES)})({one_of(COMPRESSED)})?)$", re.IGNORECASE
+)
 _LONGEST_NAME = 120
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
@@ -90,8 +93,24 @@ def opened(
 
 
 def store_label(target: StoreTarget) -> str:
-    """How to name a store in reports, without credentials."""
-    return "in memory" if is_in_memory(target) else _CREDENTIALS.sub(r"\1", str(target))
+    """How to name a store in reports, without credentials.
+
+    Raises:
+        ConfigError: It is a path that no file can have.
+    """
+    return "in memory" if is_in_memory(target) else _CREDENTIALS.sub(r"\1", checked_path(target))
+
+
+def checked_path(path: StoreTarget) -> str:
+    """A path or URL as text.
+
+    Raises:
+        ConfigError: It has a NUL character in it.
+    """
+    text = str(path)
+    if "\0" in text:
+        raise ConfigError(f"the path {text!r} has a NUL character in it; check where it comes from")
+    return text
 
 
 def store_identity(target: StoreTarget, state: Path) -> str | None:
@@ -101,7 +120,7 @@ def store_identity(target: StoreTarget, state: Path) -> str | None:
     label = store_label(target)
     if _SCHEME.match(label):
         return label
-    return os.path.relpath(os.path.realpath(label), os.path.realpath(state))
+    return os.path.relpath(os.path.realpath(label), os.path.realpath(checked_path(state)))
 
 
 def is_in_memory(target: StoreTarget) -> bool:
@@ -131,7 +150,7 @@ def slug(text: str) -> str:
 
 def _adapter_key(target: StoreTarget) -> str:
     if not is_in_memory(target):
-        scheme = _SCHEME.match(str(target))
+        scheme = _SCHEME.match(checked_path(target))
         if scheme:
             return scheme.group(1).lower()
         return "path of files" if holds_rdf(Path(target)) else "path"

@@ -4,13 +4,13 @@
     changes/0001.added.nt.gz, changes/0001.removed.nt.gz, ...
     versions.tsv            columns `idx`, `label` and `date`
 
-Files may be gzipped or not. Either file of a change may be missing, and so may `versions.tsv`;
-without a column `date` the first date in the label counts.
+Files may be compressed. Either file of a change may be missing, and so may `versions.tsv`; without
+a column `date` the first date in the label counts. Names follow the rules of
+`kgsync.graph.rdf_files`, but only N-Triples that are added or removed are read here.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,13 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kgsync.errors import ConfigError
+from kgsync.graph.rdf_files import CHANGE, not_understood, strange_files
 from kgsync.graph.version_table import issued, read_version_table
 from kgsync.snapshots.files import find_file
 from kgsync.snapshots.statements import Statements, read_lines
 from kgsync.snapshots.version import PIECE_ROWS, BuiltVersion, joined
 
 __all__ = ["ChangeFiles", "StatedVersion"]
-
-_CHANGE = re.compile(r"(\d+)\.(added|removed)\.nt(\.gz)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +62,14 @@ class ChangeFiles:
         """The files in a folder.
 
         Raises:
-            ConfigError: The base is missing, or a change between two others.
+            ConfigError: The base is missing, or a change between two others, or a file may be a
+                part of a change and cannot be read.
         """
-        found: dict[int, dict[str, Path]] = {}
-        for path in sorted((folder / "changes").glob("*")):
-            match = _CHANGE.fullmatch(path.name)
-            if match:
-                found.setdefault(int(match[1]), {})[match[2]] = path
+        found = _changes(folder)
         missing = sorted(set(range(1, max(found, default=0) + 1)) - set(found))
         if missing:
             raise ConfigError(f"change {missing[0]:04} is missing in {folder / 'changes'}")
-        changes = tuple(found[number] for number in sorted(found) if number)
+        changes = tuple(found[number] for number in sorted(found))
         return cls(find_file(folder, "base.nt"), changes, read_version_table(folder))
 
     def __len__(self) -> int:
@@ -108,3 +104,23 @@ class ChangeFiles:
             lines=statements.lines(),
             without_effect=idle,
         )
+
+
+def _changes(folder: Path) -> dict[int, dict[str, Path]]:
+    """The paths of every change by what they do."""
+    found: dict[int, dict[str, Path]] = {}
+    paths = sorted((folder / "changes").glob("*"))
+    named = {path: match for path in paths if (match := CHANGE.fullmatch(path.name))}
+    for path in strange_files(paths, named, numbered=True):
+        raise ConfigError(not_understood(path))
+    for path, match in named.items():
+        parts, kind = found.setdefault(int(match[1]), {}), match[2].lower()
+        if kind not in ("added", "removed") or match[3].lower() != ".nt":
+            raise ConfigError(
+                f"{path}: only N-Triples that are added or removed are read here; "
+                f"`kgsync init {folder}` syncs from such a folder as it is"
+            )
+        if kind in parts:
+            raise ConfigError(f"{parts[kind]} and {path.name} are the same change")
+        parts[kind] = path
+    return found

@@ -1,4 +1,4 @@
-"""Finding and opening input files, gzipped or not."""
+"""Finding and opening input files, compressed or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from kgsync.errors import ConfigError
-from kgsync.graph.rdf_files import READ_ERRORS, open_file
+from kgsync.graph.rdf_bytes import READ_ERRORS, open_file, read_lines_of
+from kgsync.graph.rdf_files import COMPRESSED
 
 __all__ = ["check_file", "find_file", "first_fields", "open_bytes"]
 
@@ -24,20 +25,20 @@ def check_file(path: Path) -> None:
 
 
 def find_file(folder: Path, name: str) -> Path:
-    """A file of a folder, which may be gzipped.
+    """A file of a folder, which may be compressed.
 
     Raises:
         ConfigError: It is not there.
     """
-    for candidate in (folder / name, folder / f"{name}.gz"):
+    for candidate in (folder / f"{name}{suffix}" for suffix in ("", *COMPRESSED)):
         if candidate.is_file():
             return candidate
-    raise ConfigError(f"there is no file {name} or {name}.gz in {folder}")
+    raise ConfigError(f"there is no file {name} in {folder}, nor as {', '.join(COMPRESSED)}")
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """A file's bytes, unzipped.
+    """A file's bytes, decompressed.
 
     Raises:
         ConfigError: The file is missing or damaged.
@@ -57,7 +58,7 @@ def first_fields(path: Path) -> tuple[list[str], str]:
         ConfigError: The file is missing, empty or damaged.
     """
     with open_bytes(path) as lines:
-        first = next((line for line in lines if line.strip()), b"")
+        first = next((line for line in read_lines_of(lines) if line.strip()), b"")
     if not first:
         raise ConfigError(f"{path} is empty")
     text = first.decode("utf-8", "replace").rstrip("\r\n")

@@ -178,6 +178,7 @@ def test_one_triple_in_two_spellings_is_one_triple(tmp_path: Path) -> None:
 
 def test_without_a_base_the_first_change_is_the_first_version(tmp_path: Path) -> None:
     write(tmp_path / "2024/01/31/10/000007.added.nt", [f"{A} {P} {B} ."])
+    (tmp_path / "2024/01/31/11").mkdir()  # an hour without changes
     write(tmp_path / "2024/01/31/12/000000.added.nt", [f"{B} {P} {C} ."])
     assert [len(fetched.edges) for fetched in read_all(tmp_path)] == [1, 2]
     assert open_store(tmp_path).graphs() == [

@@ -1,0 +1,88 @@
+"""The folders of hours in a mirror of DBpedia Live: `2024/01/31/10`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from kgsync.errors import PermanentStoreError
+from kgsync.graph.rdf_files import CHANGE, not_understood, strange_files
+
+__all__ = ["check_hours", "hours_of"]
+
+_HOUR = "%Y/%m/%d/%H"
+_LEVELS = ("year", "month", "day", "hour")
+
+
+def hours_of(root: Path) -> dict[str, Path]:
+    """The folders of all hours by their names, in order; empty ones as well.
+
+    Raises:
+        PermanentStoreError: A folder is not an hour, or a file lies in the wrong place.
+    """
+    found = dict(_below(root, root, 0))
+    return dict(sorted(found.items()))
+
+
+def _below(root: Path, place: Path, level: int) -> Iterator[tuple[str, Path]]:
+    paths = sorted(path for path in place.iterdir() if not path.name.startswith("."))
+    if level == len(_LEVELS):
+        yield _hour(root, place), place
+    # What lies in the root itself is looked at with everything else.
+    known = [path for path in paths if level == len(_LEVELS) and CHANGE.fullmatch(path.name)]
+    for path in strange_files(paths if level else [], known, numbered=True):
+        if CHANGE.fullmatch(path.name):
+            raise PermanentStoreError(
+                f"{path} does not lie in the folder of an hour, like 2024/01/31/10; move it"
+            )
+        raise PermanentStoreError(not_understood(path))
+    for path in paths:
+        if not path.is_dir() or (level == 0 and not path.name.isdecimal()):
+            continue
+        if level == len(_LEVELS) or not re.fullmatch(
+            r"\d{4}" if level == 0 else r"\d\d", path.name
+        ):
+            raise _no_hour(path)
+        yield from _below(root, path, level + 1)
+
+
+def _hour(root: Path, place: Path) -> str:
+    name = place.relative_to(root).as_posix()
+    try:
+        datetime.strptime(name, _HOUR)
+    except ValueError:
+        raise _no_hour(place) from None
+    return name
+
+
+def _no_hour(path: Path) -> PermanentStoreError:
+    return PermanentStoreError(
+        f"the folder {path} is passed over: changes lie in folders of hours, like 2024/01/31/10; "
+        "rename it, or move it away"
+    )
+
+
+def check_hours(root: Path, hours: list[str], used: list[str]) -> None:
+    """See that no hour is missing between two with changes.
+
+    An hour without changes has an empty folder: one that is missing was not fetched.
+
+    Args:
+        root: The folder of the changes.
+        hours: All hours that have a folder, in order.
+        used: The hours of the published changes, in order.
+
+    Raises:
+        PermanentStoreError: One is missing; the message names it.
+    """
+    between = [hour for hour in hours if used and used[0] <= hour <= used[-1]]
+    for before, after in pairwise(between):
+        expected = (datetime.strptime(before, _HOUR) + timedelta(hours=1)).strftime(_HOUR)
+        if after != expected:
+            raise PermanentStoreError(
+                f"the hour {expected} is missing in {root}, although there is {after}; fetch it, "
+                "or make an empty folder for it if nothing changed in that hour"
+            )
