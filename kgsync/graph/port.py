@@ -23,6 +23,7 @@ __all__ = [
     "ChangeReader",
     "CompactStore",
     "DatedReader",
+    "FlushingStore",
     "Function",
     "GraphReader",
     "GraphStore",
@@ -213,6 +214,18 @@ class QueryReader(Protocol):
             ConfigError: The store cannot call a function that the query uses, or the query is
                 neither a SELECT nor an ASK.
             StoreError: The query is wrong, or the store failed.
+        """
+
+
+@runtime_checkable
+class FlushingStore(Protocol):
+    """A store in this process: a power cut may take back its last updates, in their order."""
+
+    def flush(self) -> None:
+        """Have everything on the disk.
+
+        Raises:
+            StoreError: It failed.
         """
 
 

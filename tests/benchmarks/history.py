@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument(
         "--kept", type=int, default=5, help="versions that stay in the store; 0 for all"
     )
-    parser.add_argument("--memory", action="store_true", help="an open store instead of a path")
+    parser.add_argument("--open", action="store_true", help="a store held open, not its path")
     options = parser.parse_args()
     print(machine())
     with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def main() -> None:
             windows.append(window)
             print("  ".join(_row(window, windows[0])), flush=True)
     kept = f"the last {options.kept} graphs" if options.kept else "all graphs"
-    place = "an open store" if options.memory else "a store on disk"
+    place = "an open store" if options.open else "a store on disk"
     print(f"\nCPU per step, {place} that keeps {kept}:\n")
     print(aligned([_HEAD, *(_row(window, windows[0]) for window in windows)]))
 
@@ -76,15 +76,14 @@ def _windows(folder: Path, options: argparse.Namespace) -> Iterator[Window]:
     path = folder / "kg"
     store = ox.Store(str(path))
     sync = KGSync(
-        store if options.memory else path, GRAPHS, state=folder / "state", settings=_settings()
+        store if options.open else path, GRAPHS, state=folder / "state", settings=_settings()
     )
-    if not options.memory:
-        store.flush()
+    if not options.open:
         del store
     steps: list[float] = []
     polls: list[float] = []
     for number in range(1, options.versions + 1):
-        _load(store if options.memory else ox.Store(str(path)), number, options.kept)
+        _load(store if options.open else ox.Store(str(path)), number, options.kept)
         steps.append(_cpu(sync, number))
         polls.append(_cpu(sync, number))
         if number % options.window == 0 or number == options.versions:
@@ -100,7 +99,6 @@ def _load(store: ox.Store, number: int, kept: int) -> None:
     store.extend(quads(f"{number:06d}", sorted(edges)))
     if kept and number > kept:
         store.remove_graph(ox.NamedNode(GRAPHS.format(version=f"{number - kept:06d}")))
-    store.flush()
 
 
 def _cpu(sync: KGSync, expected: int) -> float:
