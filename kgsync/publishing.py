@@ -14,7 +14,7 @@ from kgsync import queries
 from kgsync.config import PublishSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.port import CompactStore, GraphStore
+from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
 from kgsync.literal_copies import LiteralCopies
 from kgsync.publish.manifest import Manifest
@@ -27,6 +27,8 @@ __all__ = ["PublishTarget"]
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 60.0
+_FLUSHED = 16
+"""An embedded store is flushed after so many versions."""
 
 
 class PublishTarget:
@@ -164,7 +166,15 @@ class PublishTarget:
 
     def flip(self, version: int, without_files: Iterable[int]) -> None:
         """Show a committed version as the current one, and others as having no files."""
-        self._write(lambda store: self._flip(store, version, without_files))
+
+        def write(store: GraphStore) -> None:
+            self._flip(store, version, without_files)
+            # What was deleted slows an embedded store down until it is flushed, and every flush
+            # makes it merge its files, which takes the longer the more it holds.
+            if version % _FLUSHED == 0 and isinstance(store, FlushingStore):
+                store.flush()
+
+        self._write(write)
 
     def _flip(self, store: GraphStore, version: int, without_files: Iterable[int]) -> None:
         self._graph.flip(store, version)

@@ -14,13 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyoxigraph as ox
 import pytest
 
 import kgsync
 from kgsync import KGSync
+from kgsync.adapters.sparql_kept import KeptParts
+from kgsync.adapters.sparql_parts import Part
 from kgsync.config import PublishSettings
 from kgsync.errors import KgsyncError, StateCorruptedError
+from kgsync.graph.port import TripleSource
+from kgsync.run_status import RunFile, RunStatus
+from kgsync.state import State
 from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
 
 
@@ -251,3 +257,35 @@ def test_damage_to_the_identity_is_not_cured_by_a_rebuild_and_costs_nothing(tmp_
     with pytest.raises(StateCorruptedError, match=r"state\.json"):
         sync.rebuild()
     assert committed_files(tmp_path / "state") == before
+
+
+def test_notes_that_are_damaged_are_not_believed(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    with state.lock():
+        state.remember("looks.json", {"urn:a": {"triples": 1, "at": 2.0}})
+        with RunFile(state, "every 15m").held():
+            pass
+    for name, recalled in (
+        ("looks.json", lambda: state.recall("looks.json")),
+        ("run.json", lambda: RunStatus.load(state.path)),
+    ):
+        path = state.path / name
+        assert recalled() is not None
+        whole = path.read_bytes()
+        for old, new in ((b"1", b"3"), (b"at", b"au"), (b"5m", b"4m")):
+            if old in whole:
+                path.write_bytes(whole.replace(old, new, 1))
+                assert recalled() is None
+
+
+def test_a_kept_part_of_a_graph_that_is_damaged_is_fetched_again(tmp_path: Path) -> None:
+    where = TripleSource("urn:g").pattern(union=False)
+    part = Part(where, 1)
+    terms = [pa.array([f"<urn:{name}>"]).dictionary_encode() for name in "spo"]
+    batch = pa.RecordBatch.from_arrays(terms, names=["s", "p", "o"])
+    kept = KeptParts(tmp_path, where, 1).__enter__()
+    kept.keep(part, [batch])
+    assert [one.num_rows for one in kept.batches(part)] == [1]
+    (file,) = tmp_path.glob("parts/*/*.arrow")
+    file.write_bytes(file.read_bytes().replace(b"<urn:o>", b"<urn:n>"))
+    assert kept.batches(part) == []
