@@ -46,6 +46,8 @@ class History:
     def _clear(self) -> None:
         self.entries: dict[int, Entry] = {}
         """By number, ascending."""
+        self.created: dict[int, str] = {}
+        """When each was made, but for those whose manifest could not be read."""
         self.with_files: set[int] = set()
         """Versions whose files were not removed yet."""
         self.graph_versions: set[str] = set()
@@ -128,6 +130,7 @@ class History:
             self.with_files.difference_update(map(int, record["dropped"]))
         elif "aside" in record:
             self.entries.pop(record["aside"], None)
+            self.created.pop(record["aside"], None)
             self.with_files.discard(record["aside"])
             self.graph_versions = _names(self.entries.values())
         else:
@@ -135,6 +138,8 @@ class History:
 
     def _add(self, entry: Entry) -> None:
         self.entries[entry.version] = entry
+        if entry.created is not None:
+            self.created[entry.version] = entry.created
         if entry.has_files:
             self.with_files.add(entry.version)
         self.graph_versions |= _names([entry])

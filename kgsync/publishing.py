@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,7 +28,7 @@ __all__ = ["PublishTarget"]
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 60.0
-_FLUSHED = 16
+_FLUSHED = 64
 """An embedded store is flushed after so many versions."""
 
 
@@ -139,12 +140,11 @@ class PublishTarget:
             thorough: Look at every version, and not only, where this process has done so before,
                 at how many there are and at the newest.
         """
-        history = self._state.history.entries
-        created = {n: entry.created for n, entry in history.items() if entry.created is not None}
+        created = self._state.history.created
         place = f"{store.label} {self.graph}"
         compared = self._state.compared_with == place and not thorough
         if compared and self._graph.described(store) >= len(created):
-            created = dict([*created.items()][-1:])
+            created = dict(islice(reversed(created.items()), 1))
         missing = self._graph.missing(store, created)
         self._state.compared_with = place
         if not missing:

@@ -2,12 +2,14 @@
 
 `python -m tests.benchmarks.history --versions 1000` adds one version at a time to an embedded
 store, steps, and then polls when there is nothing new. Processor time is that of all threads of
-this process, so that other load on the machine hardly shows.
+this process. Other load on the machine shows in it all the same, so that a piece of work that never
+changes is measured beside it, and the last ratios are corrected by it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -30,6 +32,7 @@ _HEAD = (
     "step ms",
     "median ms",
     "idle poll ms",
+    "reference ms",
     "step ÷ first",
     "idle ÷ first",
     "resident MB",
@@ -46,6 +49,8 @@ class Window:
     """Processor seconds of each."""
     polls: list[float]
     """Processor seconds of each poll that found nothing new."""
+    reference: float
+    """Processor seconds of work that never changes: how fast the machine was meanwhile."""
     resident: float
     """Megabytes."""
 
@@ -82,15 +87,18 @@ def _windows(folder: Path, options: argparse.Namespace) -> Iterator[Window]:
         del store
     steps: list[float] = []
     polls: list[float] = []
+    references: list[float] = []
     for number in range(1, options.versions + 1):
         _load(store if options.open else ox.Store(str(path)), number, options.kept)
         steps.append(_cpu(sync, number))
         polls.append(_cpu(sync, number))
+        references.append(_reference())
         if number % options.window == 0 or number == options.versions:
             # The first steps import, compile and train from scratch.
             skipped = min(10, number - 1) if number == options.window else 0
-            yield Window(number, steps[skipped:], polls[skipped:], resident_mb())
-            steps, polls = [], []
+            reference = mean(references[skipped:])
+            yield Window(number, steps[skipped:], polls[skipped:], reference, resident_mb())
+            steps, polls, references = [], [], []
 
 
 def _load(store: ox.Store, number: int, kept: int) -> None:
@@ -110,15 +118,24 @@ def _cpu(sync: KGSync, expected: int) -> float:
     return spent
 
 
+def _reference() -> float:
+    began = time.process_time()
+    for _ in range(20):
+        json.loads(json.dumps({str(number): [number] * 5 for number in range(200)}))
+    return time.process_time() - began
+
+
 def _row(window: Window, first: Window) -> tuple[str, ...]:
     step, poll = mean(window.steps), mean(window.polls)
+    slower = window.reference / first.reference
     return (
         f"{window.last:,}",
         f"{step * 1e3:.1f}",
         f"{median(window.steps) * 1e3:.1f}",
         f"{poll * 1e3:.2f}",
-        f"{step / mean(first.steps):.2f}",
-        f"{poll / mean(first.polls):.2f}",
+        f"{window.reference * 1e3:.2f}",
+        f"{step / mean(first.steps) / slower:.2f}",
+        f"{poll / mean(first.polls) / slower:.2f}",
         f"{window.resident:.0f}",
     )
 
