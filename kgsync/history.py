@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kgsync.durable import sealed, unsealed, write_file
+from kgsync.publish.manifest import Manifest
 
 __all__ = ["Entry", "History"]
 
@@ -33,6 +34,13 @@ class Entry:
     """Graph versions that were taken with it."""
     has_files: bool = True
     """False once retention has removed them."""
+
+    @classmethod
+    def of(cls, manifest: Manifest, has_files: bool) -> Entry:
+        """What a manifest says."""
+        gathered = tuple(manifest.report.get("gathered", ()))
+        name = manifest.graph_version["name"]
+        return cls(manifest.version, manifest.created, name, gathered, has_files)
 
 
 class History:
@@ -67,7 +75,7 @@ class History:
             read: What the folder of a version says.
         """
         self._read_on()
-        for number in numbers(max(self.entries, default=0)):
+        for number in numbers(next(reversed(self.entries), 0)):
             entry = read(number)
             self._add(entry)
             self._unwritten.append(entry)

@@ -95,7 +95,8 @@ class PublishTarget:
         with self._store(source) as store:
             head = self._graph.head(store)
             store.update(queries.load("_nothing").bind())  # fails now, not after training
-            self._describe_missing(store, thorough=current is None or head is None)
+            shown = current is not None and head == current.manifest.version
+            self._describe_missing(store, thorough=not shown)
             if current is None:
                 return
             if head != current.manifest.version or self._literals.is_missing(store, current):
@@ -111,6 +112,8 @@ class PublishTarget:
         """
 
         def write(store: GraphStore) -> dict[str, float] | None:
+            if self._graph.described(store) < len(self._state.history.created):
+                self._describe_missing(store)
             counts = self._literals.write(store, folder)
             # A description that is there is of one that was never committed.
             self._describe(store, folder.manifest, folder.path)
@@ -137,14 +140,15 @@ class PublishTarget:
 
         Args:
             store: The store to publish into.
-            thorough: Look at every version, and not only, where this process has done so before,
-                at how many there are and at the newest.
+            thorough: Look at every version; else only at the newest, where this process has looked
+                at all of them before and finds that one as it should be.
         """
         created = self._state.history.created
         place = f"{store.label} {self.graph}"
-        compared = self._state.compared_with == place and not thorough
-        if compared and self._graph.described(store) >= len(created):
-            created = dict(islice(reversed(created.items()), 1))
+        if not thorough and self._state.compared_with == place:
+            newest = dict(islice(reversed(created.items()), 1))
+            if not self._graph.missing(store, newest):
+                return
         missing = self._graph.missing(store, created)
         self._state.compared_with = place
         if not missing:
