@@ -7,7 +7,7 @@ DEMO ?= kgsync-demo
 WORKERS ?= 2
 RECORD := python -m tests.benchmarks.record
 
-.PHONY: bench clean demo lint test
+.PHONY: bench clean demo lint test torture
 
 demo: $(VENV)/.installed
 	$(BIN)/kgsync demo $(DEMO)
@@ -19,6 +19,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+torture: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.torture
 
 bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Reading tests.benchmarks

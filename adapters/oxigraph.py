@@ -166,8 +166,14 @@ class OxigraphStore:
 
     def update(self, text: str) -> None:
         """Run one SPARQL update."""
+        # Not flushed: its log keeps the update when the process is killed, and each flush makes a
+        # file that is merged, again and again, with all that the store holds.
         with self._errors() as store:
             store.update(text)
+
+    def flush(self) -> None:
+        """Have everything on the disk."""
+        with self._errors() as store:
             store.flush()
 
     def compact(self) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kgsync.durable import sealed, unsealed, write_file
+from kgsync.publish.manifest import Manifest
 
 __all__ = ["Entry", "History"]
 
@@ -34,6 +35,13 @@ class Entry:
     has_files: bool = True
     """False once retention has removed them."""
 
+    @classmethod
+    def of(cls, manifest: Manifest, has_files: bool) -> Entry:
+        """What a manifest says."""
+        gathered = tuple(manifest.report.get("gathered", ()))
+        name = manifest.graph_version["name"]
+        return cls(manifest.version, manifest.created, name, gathered, has_files)
+
 
 class History:
     """The committed versions of one state, as far as they are known to this process."""
@@ -46,6 +54,8 @@ class History:
     def _clear(self) -> None:
         self.entries: dict[int, Entry] = {}
         """By number, ascending."""
+        self.created: dict[int, str] = {}
+        """When each was made, but for those whose manifest could not be read."""
         self.with_files: set[int] = set()
         """Versions whose files were not removed yet."""
         self.graph_versions: set[str] = set()
@@ -65,7 +75,7 @@ class History:
             read: What the folder of a version says.
         """
         self._read_on()
-        for number in numbers(max(self.entries, default=0)):
+        for number in numbers(next(reversed(self.entries), 0)):
             entry = read(number)
             self._add(entry)
             self._unwritten.append(entry)
@@ -128,6 +138,7 @@ class History:
             self.with_files.difference_update(map(int, record["dropped"]))
         elif "aside" in record:
             self.entries.pop(record["aside"], None)
+            self.created.pop(record["aside"], None)
             self.with_files.discard(record["aside"])
             self.graph_versions = _names(self.entries.values())
         else:
@@ -135,6 +146,8 @@ class History:
 
     def _add(self, entry: Entry) -> None:
         self.entries[entry.version] = entry
+        if entry.created is not None:
+            self.created[entry.version] = entry.created
         if entry.has_files:
             self.with_files.add(entry.version)
         self.graph_versions |= _names([entry])

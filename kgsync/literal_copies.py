@@ -19,7 +19,7 @@ import numpy as np
 from kgsync import queries
 from kgsync.config import PublishSettings
 from kgsync.errors import TransientStoreError
-from kgsync.graph.port import GraphStore
+from kgsync.graph.port import FlushingStore, GraphStore
 from kgsync.publish.files import FOLDER
 from kgsync.publish.literal_content import Changes, Content
 from kgsync.publish.literal_graph import LiteralGraph
@@ -204,6 +204,8 @@ class LiteralCopies:
         changes = content.changes_from(old, tolerance)
 
         def note(done: int) -> None:
+            if isinstance(store, FlushingStore):
+                store.flush()  # what is remembered as done must not be taken back
             self._remember(replace(begun, done=done))
 
         note(begun.done)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from kgsync import queries
 from kgsync.config import PublishSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.port import CompactStore, GraphStore
+from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
 from kgsync.literal_copies import LiteralCopies
 from kgsync.publish.manifest import Manifest
@@ -27,6 +28,8 @@ __all__ = ["PublishTarget"]
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 60.0
+_FLUSHED = 64
+"""An embedded store is flushed after so many versions."""
 
 
 class PublishTarget:
@@ -92,7 +95,8 @@ class PublishTarget:
         with self._store(source) as store:
             head = self._graph.head(store)
             store.update(queries.load("_nothing").bind())  # fails now, not after training
-            self._describe_missing(store, thorough=current is None or head is None)
+            shown = current is not None and head == current.manifest.version
+            self._describe_missing(store, thorough=not shown)
             if current is None:
                 return
             if head != current.manifest.version or self._literals.is_missing(store, current):
@@ -108,6 +112,8 @@ class PublishTarget:
         """
 
         def write(store: GraphStore) -> dict[str, float] | None:
+            if self._graph.described(store) < len(self._state.history.created):
+                self._describe_missing(store)
             counts = self._literals.write(store, folder)
             # A description that is there is of one that was never committed.
             self._describe(store, folder.manifest, folder.path)
@@ -134,15 +140,15 @@ class PublishTarget:
 
         Args:
             store: The store to publish into.
-            thorough: Look at every version, and not only, where this process has done so before,
-                at how many there are and at the newest.
+            thorough: Look at every version; else only at the newest, where this process has looked
+                at all of them before and finds that one as it should be.
         """
-        history = self._state.history.entries
-        created = {n: entry.created for n, entry in history.items() if entry.created is not None}
+        created = self._state.history.created
         place = f"{store.label} {self.graph}"
-        compared = self._state.compared_with == place and not thorough
-        if compared and self._graph.described(store) >= len(created):
-            created = dict([*created.items()][-1:])
+        if not thorough and self._state.compared_with == place:
+            newest = dict(islice(reversed(created.items()), 1))
+            if not self._graph.missing(store, newest):
+                return
         missing = self._graph.missing(store, created)
         self._state.compared_with = place
         if not missing:
@@ -164,7 +170,15 @@ class PublishTarget:
 
     def flip(self, version: int, without_files: Iterable[int]) -> None:
         """Show a committed version as the current one, and others as having no files."""
-        self._write(lambda store: self._flip(store, version, without_files))
+
+        def write(store: GraphStore) -> None:
+            self._flip(store, version, without_files)
+            # What was deleted slows an embedded store down until it is flushed, and every flush
+            # makes it merge its files, which takes the longer the more it holds.
+            if version % _FLUSHED == 0 and isinstance(store, FlushingStore):
+                store.flush()
+
+        self._write(write)
 
     def _flip(self, store: GraphStore, version: int, without_files: Iterable[int]) -> None:
         self._graph.flip(store, version)

@@ -149,8 +149,7 @@ class State:
         Numbers never repeat: one that is on the disk is not given again, whatever CURRENT says.
         """
         pointer = self._pointer_or_none()
-        highest = pointer.highest if pointer else 0
-        return max(highest, *self._on_disk(pointer), 0) + 1
+        return max(pointer.highest if pointer else 0, *self._on_disk(pointer), 0) + 1
 
     def has(self, number: int) -> bool:
         """Whether there is such a committed version; it need not have files any more."""
@@ -188,8 +187,8 @@ class State:
 
     def retained_versions(self) -> list[int]:
         """Committed versions whose files are still there."""
-        kept = self.history.with_files
-        return [f.manifest.version for f in self._readable(kept) if f.retained]
+        folders = self._readable(self.history.with_files)
+        return [folder.manifest.version for folder in folders if folder.retained]
 
     def damaged_versions(self) -> list[int]:
         """Committed versions whose manifest cannot be read."""
@@ -278,8 +277,8 @@ class State:
         """
         current = self.current()
         first = [current.manifest.version, current.manifest.previous] if current else []
-        with_files = self.history.with_files
-        order = sorted(with_files, key=lambda n: (n in first[:1], n in first, n), reverse=True)
+        kept = self.history.with_files
+        order = sorted(kept, key=lambda n: (n in first[:1], n in first, n), reverse=True)
         return sorted(order[keep:])
 
     def drop_files(self, numbers: Iterable[int]) -> None:
@@ -380,12 +379,9 @@ class State:
     def _entry(self, number: int) -> Entry:
         has_files = bool(self._data(number))
         try:
-            manifest = self.version(number).manifest
+            return Entry.of(self.version(number).manifest, has_files)
         except StateCorruptedError:
             return Entry(number, has_files=has_files)
-        gathered = tuple(manifest.report.get("gathered", ()))
-        name = manifest.graph_version["name"]
-        return Entry(number, manifest.created, name, gathered, has_files)
 
     def _folder(self, number: int) -> Path:
         return self.path / f"{number:06d}"

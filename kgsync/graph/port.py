@@ -25,6 +25,7 @@ __all__ = [
     "CompactStore",
     "DatedReader",
     "DifferenceReader",
+    "FlushingStore",
     "Function",
     "GraphReader",
     "GraphStore",
@@ -285,6 +286,18 @@ class QueryReader(Protocol):
             ConfigError: The store cannot call a function that the query uses, or the query is
                 neither a SELECT nor an ASK.
             StoreError: The query is wrong, or the store failed.
+        """
+
+
+@runtime_checkable
+class FlushingStore(Protocol):
+    """A store in this process: a power cut may take back its last updates, in their order."""
+
+    def flush(self) -> None:
+        """Have everything on the disk.
+
+        Raises:
+            StoreError: It failed.
         """
 
 
