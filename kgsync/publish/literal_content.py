@@ -23,13 +23,16 @@ from kgsync.publish.mapping import map_tables
 from kgsync.publish.sidecar import INDEX, TENSORS
 from kgsync.queries import is_iri
 
-__all__ = ["KINDS", "Changes", "Content", "is_writable"]
+__all__ = ["KINDS", "Changes", "Content", "Names", "is_writable"]
 
 KINDS = {
     "entity": "https://w3id.org/kgsync/ns#embedding",
     "relation": "https://w3id.org/kgsync/ns#relationEmbedding",
 }
 """Kind of element -> property of its literal. An IRI may be both."""
+
+Names = dict[str, list[str]]
+"""Kind of element -> IRIs."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,20 @@ class Content:
 
     def writable(self) -> Content:
         """Without those whose name a store would refuse."""
-        keep = {kind: _writable(self.iris[kind]) for kind in KINDS}
+        return self._only({kind: _writable(self.iris[kind]) for kind in KINDS})
+
+    def without(self, names: Names) -> Content:
+        """Without some elements, by kind."""
+        return self._only(
+            {
+                kind: ~np.asarray(
+                    pc.is_in(iris, value_set=pa.array(names.get(kind, []), iris.type))
+                )
+                for kind, iris in self.iris.items()
+            }
+        )
+
+    def _only(self, keep: dict[str, NDArray[np.bool_]]) -> Content:
         if all(flags.all() for flags in keep.values()):
             return self
         return Content(
