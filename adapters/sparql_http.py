@@ -82,22 +82,28 @@ class Answer:
         self.headers = response.headers
 
     def pieces(self) -> Iterator[bytes]:
-        """The body, piece by piece.
+        """The body, piece by piece, none of them large, whatever it was compressed from.
 
         Raises:
-            TransientStoreError: It ends too early, comes too slowly, or is too large.
+            TransientStoreError: It ends too early, or comes too slowly.
+            PermanentStoreError: It is too large.
         """
         unzip = _Unzip() if self.headers.get("Content-Encoding") == "gzip" else None
-        size = 0
-        while piece := self._read():
-            piece = unzip(piece) if unzip else piece
-            size += len(piece)
-            if size > self._limit:
-                raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
-            yield piece
+        came = size = 0
+        while read := self._read():
+            came += len(read)
+            for piece in unzip(read) if unzip else (read,):
+                size += len(piece)
+                self._check_size(size)
+                yield piece
+            self._check_size(came)
         # With a length, http.client returns a short body without a word.
         if self._response.length or (unzip and size and not unzip.ended):
             raise TransientStoreError("the connection was closed in the middle of the answer")
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
 
     def text(self, most: int = 1 << 26) -> bytes:
         """The whole body, which must be small."""
@@ -125,14 +131,15 @@ class _Unzip:
     def ended(self) -> bool:
         return self._current.eof
 
-    def __call__(self, piece: bytes) -> bytes:
-        data = b""
+    def __call__(self, piece: bytes) -> Iterator[bytes]:
+        """What a piece stands for, in pieces: a megabyte may stand for a thousand."""
         while piece:
             if self._current.eof:
                 self._current = zlib.decompressobj(31)
-            data += self._current.decompress(piece)
-            piece = self._current.unused_data
-        return data
+            data = self._current.decompress(piece, _PIECE)
+            if data:
+                yield data
+            piece = self._current.unconsumed_tail or self._current.unused_data
 
 
 @dataclass(frozen=True)

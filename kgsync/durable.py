@@ -6,7 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["UNFINISHED", "sync_to_disk", "write_file"]
+from kgsync.errors import StateWriteError
+
+__all__ = ["UNFINISHED", "no_lock", "sync_to_disk", "write_file"]
 
 UNFINISHED = ".new"
 """What the name of a file ends with until it is complete."""
@@ -43,3 +45,11 @@ def sync_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def no_lock(path: Path, error: OSError) -> StateWriteError:
+    """What to raise where a file system refuses a lock for another reason than its holder."""
+    return StateWriteError(
+        f"cannot lock {path}: {error.strerror}; some network file systems have no locks (flock): "
+        "use a folder on a local disk"
+    )

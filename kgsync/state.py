@@ -37,7 +37,7 @@ from typing import Any
 
 import safetensors
 
-from kgsync.durable import sync_to_disk, write_file
+from kgsync.durable import no_lock, sync_to_disk, write_file
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
 from kgsync.publish.files import digest_of, read_json, recorded, sha256_of
 from kgsync.publish.manifest import Manifest
@@ -154,6 +154,8 @@ class State:
                     f"another process (pid {owner}) is working on the state {self.path}; "
                     "wait for it to finish"
                 ) from None
+            except OSError as error:
+                raise no_lock(self.path / "lock", error) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             self._create()
