@@ -15,6 +15,7 @@ from kgsync.graph.port import Receive, TripleBatch
 __all__ = ["NTriplesSink"]
 
 _BLOCK_BYTES = 1 << 20
+_LONGEST_LINE = 1 << 28
 _IRI = r"<[^<>\x00-\x20]*>"
 _SUBJECT = rf"^(?:{_IRI}|_:[^ \t<>\"]+)$"
 _PREDICATE = rf"^{_IRI}$"
@@ -37,9 +38,12 @@ class NTriplesSink:
 
     def write(self, data: bytes) -> None:
         """Take bytes of the answer; whole lines go on as soon as a block is full."""
+        searched = len(self._buffer) if len(self._buffer) >= _BLOCK_BYTES else 0
         self._buffer += data
         if len(self._buffer) >= _BLOCK_BYTES:
-            self._push_lines()
+            self._push_lines(searched)
+        if len(self._buffer) > _LONGEST_LINE:
+            raise TransientStoreError(f"the answer has a line of over {_LONGEST_LINE:,} bytes")
 
     def finish(self) -> None:
         """Push what is left at the end of the answer."""
@@ -49,8 +53,9 @@ class NTriplesSink:
             self._buffer += b"\n"
         self._push_lines()
 
-    def _push_lines(self) -> None:
-        end = self._buffer.rfind(b"\n") + 1
+    def _push_lines(self, searched: int = 0) -> None:
+        """Push whole lines; none ends in the part that was searched before."""
+        end = self._buffer.rfind(b"\n", searched) + 1
         if end:
             batch = _parse(bytes(self._buffer[:end]))
             del self._buffer[:end]

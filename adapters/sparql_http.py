@@ -7,7 +7,6 @@ to other hosts, and a check that the body ended where the server said it would.
 
 from __future__ import annotations
 
-import base64
 import http.client
 import io
 import random
@@ -17,7 +16,6 @@ import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -25,6 +23,8 @@ from urllib.parse import urlsplit
 
 from SPARQLWrapper import INSERT, POST, SELECT, SPARQLWrapper
 
+from kgsync.adapters.sparql_auth import opener_for
+from kgsync.adapters.sparql_messages import Messages
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.watch import StoreWatch
@@ -44,11 +44,9 @@ _MISTAKE = re.compile(r"Virtuoso (?:22|37|42)\w{3} Error")
 _LONGEST_WAIT = 120.0
 _LONGEST_REST = 86400.0
 """A server that asks for more is asked again after a day."""
-_TAG = re.compile(r"</?!?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
-"""Of an HTML page; IRIs have a colon and are kept."""
-_HARMLESS = {"Accept", "Accept-encoding", "Content-type", "User-agent"}
-"""Headers that any host may see."""
 _PIECE = 1 << 16
+_READ = 4096
+"""Bytes of an error's body."""
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -85,22 +83,28 @@ class Answer:
         self.headers = response.headers
 
     def pieces(self) -> Iterator[bytes]:
-        """The body, piece by piece.
+        """The body, piece by piece, none of them large, whatever it was compressed from.
 
         Raises:
-            TransientStoreError: It ends too early, comes too slowly, or is too large.
+            TransientStoreError: It ends too early, or comes too slowly.
+            PermanentStoreError: It is too large.
         """
         unzip = _Unzip() if self.headers.get("Content-Encoding") == "gzip" else None
-        size = 0
-        while piece := self._read():
-            piece = unzip(piece) if unzip else piece
-            size += len(piece)
-            if size > self._limit:
-                raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
-            yield piece
+        came = size = 0
+        while read := self._read():
+            came += len(read)
+            for piece in unzip(read) if unzip else (read,):
+                size += len(piece)
+                self._check_size(size)
+                yield piece
+            self._check_size(came)
         # With a length, http.client returns a short body without a word.
         if self._response.length or (unzip and size and not unzip.ended):
             raise TransientStoreError("the connection was closed in the middle of the answer")
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
 
     def text(self, most: int = 1 << 26) -> bytes:
         """The whole body, which must be small."""
@@ -128,22 +132,15 @@ class _Unzip:
     def ended(self) -> bool:
         return self._current.eof
 
-    def __call__(self, piece: bytes) -> bytes:
-        data = b""
+    def __call__(self, piece: bytes) -> Iterator[bytes]:
+        """What a piece stands for, in pieces: a megabyte may stand for a thousand."""
         while piece:
             if self._current.eof:
                 self._current = zlib.decompressobj(31)
-            data += self._current.decompress(piece)
-            piece = self._current.unused_data
-        return data
-
-
-@dataclass(frozen=True)
-class _Wait:
-    """How long to wait before the next try."""
-
-    seconds: float
-    error: TransientStoreError
+            data = self._current.decompress(piece, _PIECE)
+            if data:
+                yield data
+            piece = self._current.unconsumed_tail or self._current.unused_data
 
 
 class Transport:
@@ -156,7 +153,8 @@ class Transport:
             ConfigError: A secret is missing.
         """
         self._endpoint = endpoint.with_secrets()
-        self._opener = _opener(self._endpoint)
+        self._opener = opener_for(self._endpoint)
+        self._messages = Messages(self._endpoint)
         self._watch = endpoint.watch or StoreWatch()
         self.server = ""
         """What the server called itself in its last answer."""
@@ -177,7 +175,7 @@ class Transport:
             request = self._request(text, accept, update=False)
             with self._opened(request) as response:
                 answer = Answer(response, self._endpoint)
-                _check_type(answer, accept)
+                self._check_type(answer, accept)
                 return use(answer)
 
         return self._repeated(send)
@@ -206,7 +204,7 @@ class Transport:
 
     def _opened(self, request: _Request) -> Any:
         response = request.query().response
-        self.server = response.headers.get("Server") or self.server
+        self.server = self._messages.clean(response.headers.get("Server") or self.server)
         state = response.headers.get("X-SQL-State")
         if state:
             response.close()
@@ -219,39 +217,50 @@ class Transport:
             raise self._named(self._closed[1])
         self._closed = None
         while True:
+            # An error is raised outside of the clause that caught it: that one, its cause then,
+            # may repeat what we sent.
             try:
                 with self._watch.working():
                     return send()
             except StoreError as error:
-                if isinstance(error, HalfwayError) or not isinstance(error, TransientStoreError):
-                    raise self._named(error) from error
-                wait = _Wait(0.0, error)
+                found: StoreError = error
+                wait = 0.0
             except urllib.error.HTTPError as error:
-                wait = self._judged(error)
+                found, wait = self._judged(error)
             except BROKEN as error:
                 reason = getattr(error, "reason", error)
-                wait = _Wait(0.0, TransientStoreError(f"it cannot be reached: {reason!r}"))
+                found, wait = TransientStoreError(f"it cannot be reached: {reason!r}"), 0.0
+            if isinstance(found, HalfwayError) or not isinstance(found, TransientStoreError):
+                raise self._named(found)
             tries += 1
-            if wait.seconds > _LONGEST_WAIT:
-                wait.error.retry_after = wait.seconds
-                self._closed = time.monotonic() + wait.seconds, wait.error
+            if wait > _LONGEST_WAIT:
+                found.retry_after = wait
+                self._closed = time.monotonic() + wait, found
             if tries > self._endpoint.retries or self._closed is not None:
-                raise self._named(wait.error)
+                raise self._named(found)
             # Jitter keeps clients from coming back all at once.
             pause = min(30.0, 0.5 * 2**tries) * random.uniform(0.5, 1.0)  # noqa: S311
-            pause = max(wait.seconds, pause)
-            with self._watch.waiting(str(wait.error), pause):
+            pause = max(wait, pause)
+            with self._watch.waiting(str(self._named(found)), pause):
                 self.sleep(pause)
 
-    def _judged(self, error: urllib.error.HTTPError) -> _Wait:
+    def _judged(self, error: urllib.error.HTTPError) -> tuple[StoreError, float]:
+        """What a status means, and how long the server wants to be left alone."""
         with error:
-            said = _readable(error)
+            said = self._read(error)
         if error.code in _REFUSED or "SR186" in said:
-            raise self._named(self._refused(error.code, error.url or ""))
+            return self._refused(error.code, error.url or ""), 0.0
         if error.code not in _PASSING or _MISTAKE.search(said):
-            raise self._named(PermanentStoreError(f"HTTP {error.code}: {said}"))
+            return PermanentStoreError(f"HTTP {error.code}: {said}"), 0.0
         passing = TransientStoreError(f"HTTP {error.code}: {said}")
-        return _Wait(_retry_after(error.headers.get("Retry-After")), passing)
+        return passing, _retry_after(error.headers.get("Retry-After"))
+
+    def _read(self, error: urllib.error.HTTPError) -> str:
+        try:
+            data = error.read(_READ)
+        except (OSError, http.client.HTTPException):
+            data = b""
+        return self._messages.said(data, cut=len(data) == _READ) or str(error.reason)
 
     def _refused(self, code: int, url: str) -> PermanentStoreError:
         where = " at the update URL" if url and url == self._endpoint.update_url else ""
@@ -263,32 +272,19 @@ class Transport:
             "check the user, the password or the token, and their rights"
         )
 
+    def _check_type(self, answer: Answer, accept: str) -> None:
+        wanted = [kind.strip() for kind in accept.split(",")]
+        if answer.media_type not in wanted:
+            said = self._messages.said(next(answer.pieces(), b""), cut=True)
+            raise TransientStoreError(
+                f"it answered with {answer.media_type} instead of {wanted[0]}: {said}"
+            )
+
     def _named(self, error: StoreError) -> StoreError:
-        named = type(error)(f"{self._endpoint}: {error}")
+        named = type(error)(f"{self._endpoint}: {self._messages.clean(str(error))}")
         if isinstance(error, TransientStoreError) and isinstance(named, TransientStoreError):
             named.retry_after = error.retry_after
         return named
-
-
-def _check_type(answer: Answer, accept: str) -> None:
-    wanted = [kind.strip() for kind in accept.split(",")]
-    if answer.media_type not in wanted:
-        said = _plain(next(answer.pieces(), b""))
-        raise TransientStoreError(
-            f"it answered with {answer.media_type} instead of {wanted[0]}: {said}"
-        )
-
-
-def _readable(error: urllib.error.HTTPError) -> str:
-    try:
-        return _plain(error.read(4096)) or error.reason
-    except (OSError, http.client.HTTPException):
-        return str(error.reason)
-
-
-def _plain(data: bytes) -> str:
-    text = _TAG.sub(" ", data.decode("utf-8", "replace"))
-    return " ".join(text.split())[:300]
 
 
 def _retry_after(value: str | None) -> float:
@@ -303,96 +299,3 @@ def _retry_after(value: str | None) -> float:
     except (ValueError, TypeError, OverflowError, IndexError):
         return 0.0
     return min(max(0.0, seconds), _LONGEST_REST)
-
-
-# -- credentials -----------------------------------------------------------------------------------
-
-
-def _opener(endpoint: Endpoint) -> urllib.request.OpenerDirector:
-    handlers: list[urllib.request.BaseHandler] = [_Redirects()]
-    origins = {_origin(url) for url in (endpoint.url, endpoint.update_url) if url}
-    if endpoint.auth == "digest":
-        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-        for origin in origins:
-            passwords.add_password(None, origin, endpoint.user or "", endpoint.password or "")
-        handlers.append(_Digest(passwords))
-    elif endpoint.auth != "none":
-        handlers.append(_Authorization(origins, _authorization(endpoint)))
-    return urllib.request.build_opener(*handlers)
-
-
-def _authorization(endpoint: Endpoint) -> str:
-    if endpoint.auth == "bearer":
-        return f"Bearer {endpoint.token}"
-    pair = f"{endpoint.user}:{endpoint.password}".encode()
-    return f"Basic {base64.b64encode(pair).decode()}"
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}/"
-
-
-class _Authorization(urllib.request.BaseHandler):
-    """Adds credentials to requests to the endpoint's own hosts, and to no other."""
-
-    def __init__(self, origins: set[str], value: str) -> None:
-        self._origins = origins
-        self._value = value
-
-    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
-        if _origin(request.full_url) in self._origins:
-            request.add_unredirected_header("Authorization", self._value)
-        return request
-
-    https_request = http_request
-
-
-class _Digest(urllib.request.HTTPDigestAuthHandler):
-    """Digest authentication that may be asked for again on every request, and twice on none.
-
-    The standard one counts over all requests, so that a long run ends in a refusal.
-    """
-
-    def __init__(self, passwords: urllib.request.HTTPPasswordMgrWithDefaultRealm) -> None:
-        super().__init__(passwords)
-        self._passwords = passwords
-
-    def http_error_401(
-        self, request: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any
-    ) -> Any:
-        if request.has_header(self.auth_header):
-            return None  # the answer was given, and was not good enough
-        asked = str(headers.get("WWW-Authenticate", ""))
-        user, _ = self._passwords.find_user_password("", request.full_url)
-        if user is None or not asked.lower().startswith("digest "):
-            return None
-        fp.close()
-        self.retried = 0
-        return super().http_error_401(request, fp, code, msg, headers)
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Sends a redirected query again as it was; the standard one would make a GET of it."""
-
-    def redirect_request(
-        self, request: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, to: str
-    ) -> urllib.request.Request | None:
-        if urlsplit(to).scheme not in ("http", "https"):
-            raise urllib.error.HTTPError(to, code, "a redirect out of the web", headers, fp)
-        kept = dict(request.header_items())
-        for name in ("Authorization", "Content-length", "Host"):
-            kept.pop(name, None)  # whoever needs it adds it anew
-        if _origin(to) != _origin(request.full_url):
-            # The user's own headers may hold a key.
-            kept = {name: kept[name] for name in kept.keys() & _HARMLESS}
-        see_other = code == http.client.SEE_OTHER
-        return urllib.request.Request(  # noqa: S310
-            to,
-            None if see_other else request.data,
-            kept,
-            unverifiable=True,
-            method="GET" if see_other else request.get_method(),
-        )
-
-    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302

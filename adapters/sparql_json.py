@@ -15,6 +15,8 @@ __all__ = ["check_limit", "rows_of_json", "table_of_json"]
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _LARGE = 1 << 31
 """Bytes of what a user asked for; the endpoint's own limit holds as well."""
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What comes of a document that is none, of another shape, or nested without end."""
 
 
 def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
@@ -25,7 +27,7 @@ def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
         names = document["head"]["vars"]
         bindings = document["results"]["bindings"]
         rows = [tuple(_term(row.get(name)) for name in names) for row in bindings]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except _MALFORMED as error:
         raise TransientStoreError(f"the answer is no SPARQL result: {error!r}") from error
     return rows
 
@@ -41,7 +43,7 @@ def table_of_json(answer: Answer) -> Table:
         names = tuple(document["head"]["vars"])
         bindings = document["results"]["bindings"]
         rows = [tuple(_full_term(row.get(name)) for name in names) for row in bindings]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except _MALFORMED as error:
         raise TransientStoreError(f"the answer is no SPARQL result: {error!r}") from error
     return Table(names, rows)
 

@@ -9,13 +9,12 @@ because the endpoint refuses it, is told from the others by its hash instead.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kgsync import queries
 from kgsync.errors import PermanentStoreError, TransientStoreError
-from kgsync.queries import Pattern, is_iri
+from kgsync.queries import Pattern, is_iri, is_plain_iri
 
 __all__ = ["Part", "only_count", "parts_of"]
 
@@ -30,11 +29,6 @@ _PAGE = 5000
 """So many names in one answer: Virtuoso sorts no more than 10,000 rows."""
 _MOST_DIGITS = 12
 """Of a hash: what has more in common is the same text."""
-_PLAIN = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
-    r"(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
-)
-"""IRIs that every parser takes; Jena's refuses some that SPARQL allows, like those with `[`."""
 _TRIES = 3
 """Names of a page that are tried as the one to go on from."""
 
@@ -205,7 +199,7 @@ def _page(cut: _Cut, query: str, given: dict[str, queries.Value], after: str) ->
 def _to_go_on_from(names: list[str]) -> list[str]:
     """The last names of a page that can stand in a query; rather such as no endpoint refuses."""
     last = [name for name in reversed(names) if is_iri(name)]
-    return ([name for name in last if _PLAIN.fullmatch(name)] or last)[:_TRIES]
+    return ([name for name in last if is_plain_iri(name)] or last)[:_TRIES]
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -231,7 +225,7 @@ def _subjects(where: Pattern) -> tuple[_Bind, _Bind]:
 
 def _by_names(counts: dict[str, int], most: int, named: _Bind, hashed: _Bind) -> Iterator[Part]:
     """Parts of several terms each; those that a parser may refuse are not with the others."""
-    plain = {name: n for name, n in counts.items() if _PLAIN.fullmatch(name)}
+    plain = {name: n for name, n in counts.items() if is_plain_iri(name)}
     doubtful = {name: n for name, n in counts.items() if name not in plain and is_iri(name)}
     for group in (plain, doubtful):
         for names, count in _packed(group.items(), most):

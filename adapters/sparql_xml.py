@@ -15,6 +15,10 @@ __all__ = ["rows_of_xml"]
 
 _SPARQL = "{http://www.w3.org/2005/sparql-results#}"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_DEEPEST = 100
+"""Elements inside each other; a triple as a term of a triple takes three."""
+_LONGEST = 1 << 28
+"""Bytes of one row, or of what is in its place."""
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
@@ -29,19 +33,26 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
     names: list[str] = []
     depth: list[Element] = []
     ended = False
+    since = 0
     try:
         for piece in _and_none(pieces):
             parser.close() if piece is None else parser.feed(piece)
+            since += len(piece or b"")
+            if since > _LONGEST:
+                raise ValueError(f"more than {_LONGEST:,} bytes without a row")
             events: Any = parser.read_events()
             for event, element in events:
                 if event == "start":
                     depth.append(element)
+                    if len(depth) > _DEEPEST:
+                        raise ValueError("elements are nested too deeply")
                     continue
                 depth.pop()
                 if element.tag == f"{_SPARQL}variable":
                     names.append(element.attrib["name"])
                 elif element.tag == f"{_SPARQL}result":
                     yield _row(element, names)
+                    since = 0
                     depth[-1].clear()  # what was passed on is not kept
                 elif element.tag == f"{_SPARQL}sparql":
                     ended = True

@@ -49,14 +49,24 @@ def commit(
             state.amend(folder, report.to_json())
     with phases("commit"):
         state.commit(number)
-    warnings: tuple[str, ...] = ()
+    warnings = _left_out(report)
     with phases("publish"):
         try:
             _show(number, settings, state, publish)
         except (KgsyncError, OSError) as error:
             # The version is committed; the next step finds what is left to do.
-            warnings = (f"version {number} is committed, but not all is published: {error}",)
+            missing = f"version {number} is committed, but not all is published: {error}"
+            warnings = (*warnings, missing)
     return replace(report, seconds=phases.seconds, warnings=warnings)
+
+
+def _left_out(report: StepReport) -> tuple[str, ...]:
+    """Say that not every vector is among the literals."""
+    count = int((report.literals or {}).get("left_out", 0))
+    if not count:
+        return ()
+    why = "because stores refuse the IRIs; they are in the sidecar files"
+    return (f"{count:,} vector(s) are not among the literals, {why}",)
 
 
 def make_current(

@@ -9,7 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["UNFINISHED", "digest_of", "sealed", "sync_to_disk", "unsealed", "write_file"]
+from kgsync.errors import StateWriteError
+
+__all__ = [
+    "UNFINISHED",
+    "digest_of",
+    "no_lock",
+    "sealed",
+    "sync_to_disk",
+    "unsealed",
+    "write_file",
+]
 
 UNFINISHED = ".new"
 """What the name of a file ends with until it is complete."""
@@ -70,3 +80,11 @@ def unsealed(content: Any) -> Any:
     if content["sha256"] != digest_of(rest):
         raise ValueError("it does not match its own checksum")
     return rest
+
+
+def no_lock(path: Path, error: OSError) -> StateWriteError:
+    """What to raise where a file system refuses a lock for another reason than its holder."""
+    return StateWriteError(
+        f"cannot lock {path}: {error.strerror}; some network file systems have no locks (flock): "
+        "use a folder on a local disk"
+    )

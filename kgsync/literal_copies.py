@@ -21,7 +21,7 @@ from kgsync.config import PublishSettings
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import FlushingStore, GraphStore
 from kgsync.publish.files import FOLDER
-from kgsync.publish.literal_content import Changes, Content
+from kgsync.publish.literal_content import Changes, Content, Names
 from kgsync.publish.literal_graph import LiteralGraph
 from kgsync.publish.literals import DATATYPES
 from kgsync.publish.metadata import LiteralCopy, MetadataGraph
@@ -49,6 +49,15 @@ class _Copy:
     """What the graph was a copy of before; None if it was empty."""
     counts: dict[str, float] = field(default_factory=dict)
     """What had to be done for its version, once that is done; see `StepReport.literals`."""
+    known: Names = field(default_factory=dict)
+    """Elements that were not sent, as the store had refused them before."""
+    refused: Names = field(default_factory=dict)
+    """Elements that it refused since."""
+
+    @property
+    def left_out(self) -> Names:
+        """All that the store does not take."""
+        return _merged(self.known, self.refused)
 
     def counts_of(self, version: int) -> dict[str, float]:
         """What had to be done for a version: nothing, if it found the copy of another."""
@@ -100,14 +109,15 @@ class LiteralCopies:
 
     def _written(self, store: GraphStore, folder: VersionFolder, everything: Content) -> _Copy:
         content = everything.writable()
-        left_out = len(everything) - len(content)
-        begun, old = self._begun(store, folder, content)
-        copy, problem = self._bring(store, begun, content, old, left_out)
+        begun, old = self._begun(store, folder)
+        copy, problem = self._bring(store, begun, content, old, len(everything))
         if problem and (begun.done or old is not None):
             # What the graph held is not what it was taken for: begin again.
             self._graph(begun.graph).drop(store)
-            begun = replace(begun, done=0, began_with=None, counts={})
-            copy, problem = self._bring(store, begun, content, None, left_out)
+            begun = replace(
+                begun, done=0, began_with=None, counts={}, known=copy.left_out, refused={}
+            )
+            copy, problem = self._bring(store, begun, content, None, len(everything))
         if problem:
             raise TransientStoreError(problem)
         return copy
@@ -155,9 +165,7 @@ class LiteralCopies:
 
     # -- one copy ------------------------------------------------------------------------------
 
-    def _begun(
-        self, store: GraphStore, folder: VersionFolder, content: Content
-    ) -> tuple[_Copy, Content | None]:
+    def _begun(self, store: GraphStore, folder: VersionFolder) -> tuple[_Copy, Content | None]:
         """The copy to work on, and what its graph held when it was begun.
 
         It is one that was interrupted, or a graph that nobody is sent to.
@@ -169,7 +177,8 @@ class LiteralCopies:
             name = f"{folder.manifest.version}/{self._settings.datatype}"
             names = [name, f"{name}/again"]
         graph = next(graph for graph in map(self._name, names) if graph != visible)
-        new = _Copy(graph, folder.manifest.version, self._digest(folder), content.rows)
+        known = _merged(*(copy.left_out for copy in self._copies()))
+        new = _Copy(graph, folder.manifest.version, self._digest(folder), {}, known=known)
         last = next((copy for copy in self._copies() if copy.graph == graph), None)
         if last is not None and last.digest == new.digest:
             last = replace(last, version=new.version)
@@ -192,9 +201,18 @@ class LiteralCopies:
         begun: _Copy,
         content: Content,
         old: Content | None,
-        left_out: int,
+        everything: int,
     ) -> tuple[_Copy, str | None]:
-        """Bring a graph from what it holds to the content; the copy, and what is wrong with it."""
+        """Bring a graph from what it holds to the content; the copy, and what is wrong with it.
+
+        Args:
+            store: Where.
+            begun: What is known of the graph.
+            content: What can be written.
+            old: What the graph holds; None if nothing.
+            everything: How many vectors there are.
+        """
+        content = content.without(begun.known)
         graph = self._graph(begun.graph)
         graph.claim(store)
         for version, linked in self._metadata.literal_links(store).items():
@@ -203,18 +221,23 @@ class LiteralCopies:
         tolerance = self._settings.tolerance
         changes = content.changes_from(old, tolerance)
 
-        def note(done: int) -> None:
+        def note(done: int, refused: Names) -> None:
             if isinstance(store, FlushingStore):
                 store.flush()  # what is remembered as done must not be taken back
-            self._remember(replace(begun, done=done))
+            self._remember(replace(begun, done=done, refused=refused))
 
-        note(begun.done)
-        done = graph.write(store, content, changes, begun.done, note)
+        before = begun.done, begun.refused
+        note(*before)
+        done, refused = graph.write(store, content, changes, before, note)
+        if refused:
+            content = content.without(refused)
+            changes = content.changes_from(old, tolerance)
         held = content.after(old, changes, tolerance)
         problem = graph.problem(store, held)
         if problem:
-            return begun, problem
-        copy = replace(begun, done=done, counts=_counts(changes, len(content), left_out))
+            return replace(begun, refused=refused), problem
+        counts = _counts(changes, len(content), everything - len(content))
+        copy = replace(begun, done=done, rows=content.rows, refused=refused, counts=counts)
         self._remember(copy)  # first: what says that it is complete has its counts
         if self._settings.literals == "rolling":
             self._hold(copy, held)
@@ -266,6 +289,14 @@ class LiteralCopies:
 
     def _save(self, copies: list[_Copy]) -> None:
         self._state.remember(_RECORD, {"copies": [asdict(copy) for copy in copies]})
+
+
+def _merged(*parts: Names) -> Names:
+    """All of some names."""
+    return {
+        kind: sorted({name for part in parts for name in part.get(kind, [])})
+        for kind in sorted({kind for part in parts for kind in part})
+    }
 
 
 def _datatype_of(digest: str) -> str:

@@ -1,4 +1,4 @@
-"""The most memory that this process has used, told step by step."""
+"""The memory that this process has used, told step by step, and what it could have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["forget_peak", "peak_mb", "resident_mb"]
+__all__ = ["available_bytes", "forget_peak", "peak_mb", "resident_mb"]
 
 _PROCESS = Path("/proc/self")
 
@@ -26,6 +26,15 @@ def peak_mb() -> float:
 def resident_mb() -> float:
     """Resident memory now; where the system does not tell, its peak."""
     return _field("VmRSS")
+
+
+def available_bytes() -> int | None:
+    """How much memory could be had without swapping; None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return int(dict(line.split(":", 1) for line in lines)["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
 
 
 def _field(name: str) -> float:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kgsync.durable import sealed, unsealed, write_file
+from kgsync.durable import no_lock, sealed, unsealed, write_file
 from kgsync.errors import StateLockedError
 from kgsync.state import State
 
@@ -118,7 +118,11 @@ class RunFile:
             folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            if not _acquired(handle):
+            try:
+                acquired = _acquired(handle)
+            except OSError as error:
+                raise no_lock(folder / _LOCK, error) from error
+            if not acquired:
                 other = RunStatus.load(folder)
                 raise StateLockedError(
                     f"another process (pid {other.pid if other else 'unknown'}) runs the schedule "
@@ -187,6 +191,8 @@ def _held(path: Path) -> bool:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # there are no locks here, so nobody has one
+        return False
     finally:
         os.close(handle)
     return False

@@ -40,7 +40,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgsync.durable import sealed, sync_to_disk, unsealed, write_file
+from kgsync.durable import no_lock, sealed, sync_to_disk, unsealed, write_file
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
 from kgsync.graph.stores import checked_path
 from kgsync.history import Entry, History
@@ -116,6 +116,8 @@ class State:
                     f"another process (pid {owner}) is working on the state {self.path}; "
                     "wait for it to finish"
                 ) from None
+            except OSError as error:
+                raise no_lock(self.path / "lock", error) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             self._create()

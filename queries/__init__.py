@@ -22,7 +22,7 @@ from importlib import resources
 
 from kgsync.errors import ConfigError
 from kgsync.queries.parameters import Filled, Parameter, declared, is_open
-from kgsync.queries.rendering import Pattern, Value, check_iri, is_iri, render
+from kgsync.queries.rendering import Pattern, Value, check_iri, is_iri, is_plain_iri, render
 
 __all__ = [
     "Filled",
@@ -34,6 +34,7 @@ __all__ = [
     "check_iri",
     "is_iri",
     "is_open",
+    "is_plain_iri",
     "load",
     "parse",
     "query_form",

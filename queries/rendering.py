@@ -12,11 +12,15 @@ from typing import Any
 from kgsync.durations import seconds_of
 from kgsync.errors import ConfigError
 
-__all__ = ["KINDS", "Pattern", "Value", "check_iri", "is_iri", "render"]
+__all__ = ["KINDS", "Pattern", "Value", "check_iri", "is_iri", "is_plain_iri", "render"]
 
 # What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
 _ILLEGAL_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PLAIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
+    r"(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
+)
 _ESCAPED_U = re.compile(r"\\\\([uU])")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
@@ -38,6 +42,11 @@ Value = str | int | float | Decimal | Pattern | Iterable[str]
 def is_iri(value: str) -> bool:
     """Whether a text can stand between `<` and `>` unchanged."""
     return not _ILLEGAL_IN_IRI.search(value) and bool(_HAS_SCHEME.match(value))
+
+
+def is_plain_iri(value: str) -> bool:
+    """Whether every parser takes a text for an IRI; some refuse `[`, which SPARQL allows."""
+    return bool(_PLAIN.fullmatch(value))
 
 
 def check_iri(value: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMMON = {"durable", "errors", "queries"}
+COMMON = {"durable", "errors", "memory", "printable", "queries"}
 ALLOWED = {
     "adapters": {"adapters", "graph"},
     "backtest": {

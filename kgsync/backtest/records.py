@@ -17,7 +17,7 @@ import safetensors.torch
 from torch import Tensor
 
 from kgsync.config_differences import differences
-from kgsync.durable import UNFINISHED, write_file
+from kgsync.durable import UNFINISHED, no_lock, write_file
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
@@ -124,6 +124,8 @@ class RecordFolder:
                 raise StateLockedError(
                     f"another process is working in {self.path}; wait for it to finish"
                 ) from None
+            except OSError as error:
+                raise no_lock(self.path / "backtest.json", error) from error
             yield
 
     def begin(self, recipe: dict[str, Any], model: str = "") -> None:

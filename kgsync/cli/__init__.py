@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -22,7 +23,10 @@ def main() -> None:
     from kgsync.cli.app import app
     from kgsync.cli.output import output
     from kgsync.errors import KgsyncError
+    from kgsync.printable import PrintableFormatter
 
+    if logging.lastResort is not None:  # where warnings go as long as there is no log
+        logging.lastResort.setFormatter(PrintableFormatter())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # IRIs on a terminal without Unicode

@@ -1,4 +1,7 @@
-"""What the command line prints: tables for people, JSON for scripts; progress on standard error."""
+"""What the command line prints: tables for people, JSON for scripts; progress on standard error.
+
+Everything passes here, so that nothing from outside reaches a terminal with control characters.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from rich.table import Table
 
 from kgsync.errors import KgsyncError
 from kgsync.listener import Listener
+from kgsync.printable import printable, printable_json
 
 __all__ = ["Output", "output"]
 
@@ -37,18 +41,24 @@ class Output:
         """A line for people; nothing in JSON mode."""
         if not self.json:
             self._pause()
-            self._out.print(text)
+            self._out.print(printable(text, lines=True))
 
     def heading(self, text: str) -> None:
         """A heading for people."""
         if not self.json:
             self._pause()
-            self._out.print(f"\n{text}", style="bold")
+            self._out.print(f"\n{printable(text)}", style="bold")
 
     def data(self, value: Any) -> None:
         """The one JSON document of a command; nothing for people."""
         if self.json:
-            self._out.out(json.dumps(value, indent=2, ensure_ascii=False))
+            document = json.dumps(value, indent=2, ensure_ascii=False)
+            self._out.out(printable_json(document))
+
+    def exact(self, text: str) -> None:
+        """Data in a format of its own; only a terminal does not get every character of it."""
+        # Not by way of Rich, which drops some characters.
+        self._out.file.write(printable(text, lines=True) if self._out.is_terminal else text)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """A table for people; all but the first column are right-aligned."""
@@ -58,7 +68,7 @@ class Output:
         for position, column in enumerate(columns):
             table.add_column(column, justify="right" if position else "left", overflow="fold")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(printable, row))
         self._pause()
         self._out.print(table)
 
@@ -66,7 +76,7 @@ class Output:
         """An error: one sentence on standard error, and a document in JSON mode."""
         document = {"error": type(error).__name__, "message": str(error)}
         self.data({**document, "committed": self.committed} if self.committed else document)
-        self._err.print(f"kgsync: {error}", style="red")
+        self._err.print(f"kgsync: {printable(str(error))}", style="red")
 
     @contextmanager
     def listening(self) -> Iterator[Listener]:

@@ -8,12 +8,11 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from kgsync import queries
 from kgsync.cli.output import output
 from kgsync.errors import ConfigError
 from kgsync.graph.table import Table, python_value
+from kgsync.printable import printable
 from kgsync.sync import KGSync
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def show_query(
     asked = file if file is not None else name or ""
     table = KGSync.from_config(config).query(asked, at=at, **given)
     if form == "csv" and not output.json:
-        typer.echo(_csv(table), nl=False)
+        output.exact(_csv(table))
         return
     rows = [dict(zip(table.columns, map(_in_json, row), strict=True)) for row in table.values()]
     output.data(rows)
@@ -154,6 +153,6 @@ def _cell(term: Term | None) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.4g}"
-    text = str(value)
+    text = printable(str(value))
     cut = term is not None and term.kind == "literal" and len(text) > _LONGEST
     return text[:_LONGEST] + "…" if cut else text

@@ -15,6 +15,7 @@ from typing import Any
 
 from kgsync.cli.output import output
 from kgsync.errors import KgsyncError
+from kgsync.printable import PrintableFormatter
 from kgsync.schedule import Schedule
 from kgsync.sync import KGSync
 
@@ -32,7 +33,9 @@ def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -
         KgsyncError: A setting is wrong, or what ended a sync.
         SystemExit: Something unexpected ended one.
     """
-    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.INFO)
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     syncs = [KGSync.from_config(config) for config in configs]
     schedule = Schedule(syncs, every, cron)

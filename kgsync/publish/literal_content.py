@@ -25,7 +25,7 @@ from kgsync.publish.sidecar import INDEX, TENSORS
 from kgsync.publish.tensors import write_tensors
 from kgsync.queries import is_iri
 
-__all__ = ["KINDS", "Changes", "Content", "is_writable"]
+__all__ = ["KINDS", "Changes", "Content", "Names", "is_writable"]
 
 KINDS = {
     "entity": "https://w3id.org/kgsync/ns#embedding",
@@ -33,6 +33,9 @@ KINDS = {
 }
 """Kind of element -> property of its literal. An IRI may be both."""
 _ABOUT = "copy.json"
+
+Names = dict[str, list[str]]
+"""Kind of element -> IRIs."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,20 @@ class Content:
 
     def writable(self) -> Content:
         """Without those whose name a store would refuse."""
-        keep = {kind: _writable(self.iris[kind]) for kind in KINDS}
+        return self._only({kind: _writable(self.iris[kind]) for kind in KINDS})
+
+    def without(self, names: Names) -> Content:
+        """Without some elements, by kind."""
+        return self._only(
+            {
+                kind: ~np.asarray(
+                    pc.is_in(iris, value_set=pa.array(names.get(kind, []), iris.type))
+                )
+                for kind, iris in self.iris.items()
+            }
+        )
+
+    def _only(self, keep: dict[str, NDArray[np.bool_]]) -> Content:
         if all(flags.all() for flags in keep.values()):
             return self
         return Content(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from kgsync import queries
 from kgsync.errors import PermanentStoreError
 from kgsync.graph.port import GraphStore
-from kgsync.publish.literal_content import KINDS, Changes, Content
+from kgsync.publish.halving import Halving
+from kgsync.publish.literal_content import KINDS, Changes, Content, Names
 from kgsync.publish.literals import encode, ntriples
 
 __all__ = ["LiteralGraph"]
@@ -70,48 +72,73 @@ class LiteralGraph:
         store: GraphStore,
         new: Content,
         changes: dict[str, Changes],
-        done: int,
-        note: Callable[[int], None],
-    ) -> int:
+        begun: tuple[int, Names],
+        note: Callable[[int, Names], None],
+    ) -> tuple[int, Names]:
         """Make the changes, part by part; meanwhile the graph is a copy of nothing.
 
         Args:
             store: Where.
             new: The content to reach.
             changes: What to do.
-            done: How many parts were done before an interruption.
-            note: Told how many parts are done, after each.
+            begun: How many parts were done before an interruption, and which elements the store
+                had refused to take.
+            note: Told both after each part.
 
         Returns:
-            How many parts there are.
+            How many parts there are, and which elements were refused.
+
+        Raises:
+            PermanentStoreError: The store refuses more than single elements.
         """
-        store.update(queries.load("_begin_copy").bind(graph=self.graph))
+        self._touch(store)
+        halving = Halving(partial(self._touch, store))
+        done, refused = begun
         number = 0
-        for number, part in enumerate(self._parts(store, new, changes), start=1):
+        for number, (kind, iris, send) in enumerate(self._parts(store, new, changes), start=1):
             if number > done:
-                part()
-                note(number)
-        return number
+                names = iris.to_pylist()
+                found = [names[position] for position in halving.sent(names, send)]
+                refused = {**refused, kind: [*refused.get(kind, []), *found]} if found else refused
+                note(number, refused)
+        return number, refused
+
+    def _touch(self, store: GraphStore) -> None:
+        store.update(queries.load("_begin_copy").bind(graph=self.graph))
 
     def _parts(
         self, store: GraphStore, new: Content, changes: dict[str, Changes]
-    ) -> Iterator[Callable[[], None]]:
-        remove = queries.load("_remove_vectors")
+    ) -> Iterator[tuple[str, Any, Callable[[list[int]], None]]]:
+        """For every part its kind, its elements, and what sends those at some positions."""
         for kind, change in changes.items():
             for iris in (change.replaced, change.removed):
                 for start in range(0, len(iris), _NAMED):
-                    some = iris[start : start + _NAMED].to_pylist()
-                    text = remove.bind(graph=self.graph, property=KINDS[kind], elements=some)
-                    yield partial(store.update, text)
+                    some = iris[start : start + _NAMED]
+                    yield kind, some, partial(self._remove, store, kind, some)
         for kind, change in changes.items():
             width = max(1, new.tables[kind].shape[1])
             step = max(1, min(_INSERTED, _NUMBERS // width))
             for start in range(0, len(change.written), step):
-                yield partial(self._insert, store, new, kind, change.written[start:][:step])
+                rows = change.written[start : start + step]
+                iris = new.iris[kind].take(pa.array(rows))
+                yield kind, iris, partial(self._insert, store, new, kind, rows)
 
-    def _insert(self, store: GraphStore, new: Content, kind: str, rows: NDArray[np.int64]) -> None:
-        iris = new.iris[kind].take(pa.array(rows))
-        table = new.tables[kind][rows]
+    def _remove(self, store: GraphStore, kind: str, iris: Any, positions: list[int]) -> None:
+        some = iris.take(pa.array(positions)).to_pylist()
+        remove = queries.load("_remove_vectors")
+        store.update(remove.bind(graph=self.graph, property=KINDS[kind], elements=some))
+
+    def _insert(
+        self,
+        store: GraphStore,
+        new: Content,
+        kind: str,
+        rows: NDArray[np.int64],
+        positions: list[int],
+    ) -> None:
+        chosen = rows[positions]
+        iris = new.iris[kind].take(pa.array(chosen))
+        table = new.tables[kind][chosen]
         store.insert(self.graph, ntriples(iris, KINDS[kind], table, self.datatype))
 
     def finish(self, store: GraphStore, digest: str) -> None:
@@ -147,16 +174,28 @@ class LiteralGraph:
             rows = np.sort(random.choice(wanted[kind], size, replace=False))
             iris = content.iris[kind].take(pa.array(rows)).to_pylist()
             expected = encode(content.tables[kind][rows], self.datatype).to_pylist()
-            some = queries.load("_some_vectors")
-            query = some.bind(graph=self.graph, property=property_, elements=iris)
-            found = {a.value: b.value for a, b in store.select(query) if a and b}
-            different = [i for i, text in zip(iris, expected, strict=True) if found.get(i) != text]
+            found = self._vectors(store, property_, iris)
+            pairs = zip(iris, expected, strict=True)
+            different = [i for i, text in pairs if found.get(i, "") not in (text, None)]
             if different:
                 return (
                     f"the vector of <{different[0]}> in <{self.graph}> of {store.label} is not "
                     f"what was written ({len(different)} of {len(iris)} that were looked at)"
                 )
         return None
+
+    def _vectors(self, store: GraphStore, property_: str, iris: list[str]) -> dict[str, str | None]:
+        """The literals of some elements; None where the store refuses to have one named."""
+        found: dict[str, str | None] = {}
+
+        def ask(positions: list[int]) -> None:
+            some = [iris[position] for position in positions]
+            query = queries.load("_some_vectors")
+            rows = store.select(query.bind(graph=self.graph, property=property_, elements=some))
+            found.update((a.value, b.value) for a, b in rows if a and b)
+
+        refused = Halving(partial(self._touch, store)).sent(iris, ask)
+        return {**found, **{iris[position]: None for position in refused}}
 
     def _owners(self, store: GraphStore) -> list[str]:
         rows = store.select(queries.load("_owner").bind(graph=self.graph))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from kgsync.durable import sealed
 from kgsync.errors import ConfigError
 from kgsync.publish.files import recorded
+from kgsync.publish.npz import read_npz
 from kgsync.publish.tensors import write_tensors
 
 __all__ = [
@@ -128,16 +129,17 @@ def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
     """
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return {
-                    kind: _checked(
-                        path,
-                        kind,
-                        arrays[f"{kind}_iris"].astype(str).tolist(),
-                        arrays[f"{kind}_vectors"],
-                    )
-                    for kind in ("entity", "relation")
-                }
+            kinds = ("entity", "relation")
+            arrays = read_npz(path, [f"{k}_{part}" for k in kinds for part in ("iris", "vectors")])
+            return {
+                kind: _checked(
+                    path,
+                    kind,
+                    arrays[f"{kind}_iris"].astype(str).tolist(),
+                    arrays[f"{kind}_vectors"],
+                )
+                for kind in kinds
+            }
         table = pq.read_table(path, columns=["iri", "kind", "vector"])
         if any(column.null_count for column in table.columns):
             raise ConfigError(f"{path} has rows without an IRI, kind or vector")
@@ -156,7 +158,7 @@ def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
         return found
     except FileNotFoundError:
         raise ConfigError(f"there is no file {path}") from None
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
         raise ConfigError(
             f"cannot read vectors from {path}: {error}; give a Parquet file with the columns "
             "iri, kind, vector, or an .npz with entity_iris, entity_vectors, relation_iris, "

@@ -42,7 +42,7 @@ def triple(s: str, p: str, o: str) -> str:
 
 
 def graphs(names: list[str]) -> dict[str, tuple[str, int]]:
-    """Graphs in which these names stand where an endpoint wants them named; and their valid size."""
+    """Graphs with these names where an endpoint wants them named, and their number of edges."""
     plain = "".join(triple(f"s{i}", "p", f"o{i % 7}") for i in range(150))
     return {
         "subjects": (

@@ -69,7 +69,7 @@ def publish(store: GraphStore, content: Content) -> None:
     """kgsync's way: the graph is claimed, written, counted, and a sample read back."""
     graph = LiteralGraph(_GRAPH, "bench", "list")
     graph.claim(store)
-    graph.write(store, content, content.changes_from(None, 0.0), 0, lambda _: None)
+    graph.write(store, content, content.changes_from(None, 0.0), (0, {}), lambda *_: None)
     problem = graph.problem(store, content)
     assert problem is None, problem
 

@@ -10,34 +10,13 @@ from pathlib import Path
 from tests.servers.server import Server
 
 _JARS = Path("/usr/share/java")
-_NEEDED = [
-    "jena-arq",
-    "jena-base",
-    "jena-core",
-    "jena-iri",
-    "slf4j-api",
-    "slf4j-nop",
-    "commons-lang3",
-    "commons-csv",
-    "commons-io",
-    "commons-codec",
-    "commons-compress",
-    "commons-cli",
-    "dexx.collection",
-    "gson",
-    "guava",
-    "httpclient",
-    "httpcore",
-    "jackson-core",
-    "jackson-databind",
-    "jackson-annotations",
-    "jakarta.json-api",
-    "jsonld-java",
-    "protobuf",
-    "titanium-json-ld",
-    "thrift",
-    "jcl-over-slf4j",
-]
+_NEEDED = (
+    *("jena-arq", "jena-base", "jena-core", "jena-iri", "slf4j-api", "slf4j-nop", "jcl-over-slf4j"),
+    *("commons-cli", "commons-codec", "commons-compress", "commons-csv", "commons-io"),
+    *("commons-lang3", "dexx.collection", "gson", "guava", "httpclient", "httpcore"),
+    *("jackson-annotations", "jackson-core", "jackson-databind", "jakarta.json-api"),
+    *("jsonld-java", "protobuf", "thrift", "titanium-json-ld"),
+)
 _MESSAGES = "org/apache/jena/ext/"
 
 
