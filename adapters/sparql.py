@@ -60,9 +60,9 @@ _PROBED = 50_000
 """Rows that are asked for to see a limit."""
 _LEAST_LIMIT = 100
 """A shorter answer is a broken one, not an endpoint's limit on rows."""
-_MOVING, _MOVING_TRIES = 20_000, 8
-"""Triples in a part of a graph that moves: few enough to hold still while they are sent, mostly;
-and how often a part is read at most."""
+_MOVING_PARTS, _MOVING_LEAST, _MOVING_MOST, _MOVING_TRIES = 50, 200, 20_000, 8
+"""Parts of a graph that moves: so many, of at least and at most so many triples, so that nearly all
+of them hold still while they are sent; and how often one is read at most."""
 _SYSTEM_GRAPHS = re.compile(
     r"http://www\.openlinksw\.com/schemas/virtrdf#|http://localuriqaserver/sparql"
     r"|http://www\.w3\.org/ns/ldp#|http://localhost:\d+/(sparql|DAV/)|virtrdf-label"
@@ -217,8 +217,11 @@ class SparqlStore:
             if not parts and (most is None or self._count(where) < most):
                 self._push_counted(where, receive, careful=careful)
                 return
-            size = min(_MOVING, most or _MOVING) - 1
             total = self._count(where)
+            size = (
+                min(max(_MOVING_LEAST, total // _MOVING_PARTS), _MOVING_MOST, most or _MOVING_MOST)
+                - 1
+            )
             for part in parts_of(self._counts, where, total, size, moving=True):
                 for batch in self._moving_part(part, careful):
                     receive(batch)
