@@ -37,9 +37,11 @@ class CountedAnswer:
         found = pc.index(subjects.dictionary, pa.scalar(f"<{self.mark}>")).as_py()
         if found >= 0:
             counts = pc.equal(subjects.indices, found)
-            (number,) = batch.column(2).filter(counts).to_pylist()
-            match = _NUMBER.fullmatch(number)
-            self._count = int(match[1]) if match else None
+            numbers = batch.column(2).filter(counts).to_pylist()
+            match = _NUMBER.fullmatch(numbers[0])
+            if len(numbers) > 1 or match is None or self._count is not None:
+                raise IncompleteError("the answer does not say in one number how many triples came")
+            self._count = int(match[1])
             batch = batch.filter(pc.invert(counts))
         self._came += batch.num_rows
         if batch.num_rows:

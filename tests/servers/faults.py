@@ -200,7 +200,7 @@ def status(
     code: int,
     body: bytes = b"",
     *,
-    retry_after: int | datetime | None = None,
+    retry_after: int | str | datetime | None = None,
     carried_out: bool = False,
 ) -> Fault:
     """An answer with this status, though the store may have carried the request out.
@@ -208,7 +208,7 @@ def status(
     Args:
         code: The status.
         body: Plain text.
-        retry_after: Seconds, or a moment with a time zone, sent as an HTTP-date.
+        retry_after: Seconds or any text, or a moment with a time zone, sent as an HTTP-date.
         carried_out: Whether the store gets the request nevertheless.
     """
     answer = Answer(code, [("Content-Type", "text/plain")], body or f"status {code}\n".encode())
