@@ -145,7 +145,7 @@ class Brackets:
 class Elements:
     """How many elements of an XML file are open; expat itself limits what references expand to."""
 
-    chunk = 1 << 20
+    chunk = 1 << 22
     """Large, for expat looks at all of a token again with every piece."""
 
     def __init__(self) -> None:
