@@ -46,6 +46,8 @@ class Nesting(Protocol):
 
     chunk: int
     """Bytes that a piece should have."""
+    longest: int
+    """Bytes that may come without a statement."""
 
     def see(self, data: bytes) -> None:
         """Count what the next piece opens and closes."""
@@ -57,6 +59,8 @@ class Guard:
     def __init__(self, path: Path, file: IO[bytes], nesting: Nesting | None = None) -> None:
         """Stand between a file and a parser."""
         self._path, self._file, self._nesting = path, file, nesting
+        self._size = nesting.chunk if nesting else Brackets.chunk
+        self._longest = nesting.longest if nesting else Brackets.longest
         self._chunk, self._at = b"", 0
         self._since, self._line = 0, 1
 
@@ -83,12 +87,11 @@ class Guard:
         return PermanentStoreError(f"{self._path}, near line {self._line}: {what}")
 
     def _next(self) -> None:
-        self._chunk = self._file.read(self._nesting.chunk if self._nesting else 1 << 16)
-        self._at = 0
+        self._chunk, self._at = self._file.read(self._size), 0
         self._since += len(self._chunk)
-        if self._since > LONGEST_LINE:
+        if self._since > self._longest:
             raise self.wrong(
-                f"no statement ends within {LONGEST_LINE >> 20} MiB; if the file is not damaged, "
+                f"no statement ends within {self._longest >> 20} MiB; if the file is not damaged, "
                 "convert it to N-Triples"
             )
         if self._nesting is not None and self._chunk:
@@ -106,6 +109,7 @@ class Brackets:
     """How many brackets of Turtle, TriG or N3 are open."""
 
     chunk = 1 << 16
+    longest = LONGEST_LINE
 
     def __init__(self) -> None:
         """Begin outside of all."""
@@ -146,7 +150,8 @@ class Elements:
     """How many elements of an XML file are open; expat itself limits what references expand to."""
 
     chunk = 1 << 20
-    """Large, for expat looks at all of a token again with every piece."""
+    longest = 16 << 20
+    """As much as pyoxigraph buffers elsewhere: expat looks at all of a token with every piece."""
 
     def __init__(self) -> None:
         """Begin before the first."""

@@ -14,7 +14,8 @@ from kgsync.graph.rdf_files import CHANGE, not_understood, strange_files
 __all__ = ["check_hours", "hours_of"]
 
 _HOUR = "%Y/%m/%d/%H"
-_LEVELS = ("year", "month", "day", "hour")
+_LEVELS = (r"\d{4}", r"\d\d", r"\d\d", r"\d\d")
+"""Names of years, months, days and hours."""
 
 
 def hours_of(root: Path) -> dict[str, Path]:
@@ -42,9 +43,7 @@ def _below(root: Path, place: Path, level: int) -> Iterator[tuple[str, Path]]:
     for path in paths:
         if not path.is_dir() or (level == 0 and not path.name.isdecimal()):
             continue
-        if level == len(_LEVELS) or not re.fullmatch(
-            r"\d{4}" if level == 0 else r"\d\d", path.name
-        ):
+        if level == len(_LEVELS) or not re.fullmatch(_LEVELS[level], path.name):
             raise _no_hour(path)
         yield from _below(root, path, level + 1)
 
@@ -60,8 +59,8 @@ def _hour(root: Path, place: Path) -> str:
 
 def _no_hour(path: Path) -> PermanentStoreError:
     return PermanentStoreError(
-        f"the folder {path} is passed over: changes lie in folders of hours, like 2024/01/31/10; "
-        "rename it, or move it away"
+        f"{path} is not the folder of an hour, or on the way to one: changes lie in folders like "
+        "2024/01/31/10; rename it, or move it away"
     )
 
 

@@ -122,7 +122,9 @@ def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], change
                 f"{path} holds changes, but lies beside {root}; move it there"
             )
         if path.is_dir() and path.name != "changes" and path.name.lower() == "changes":
-            raise PermanentStoreError(f"{path} is passed over; name it `changes`")
+            raise PermanentStoreError(
+                f"{path} may hold changes; name it `changes`, or move it away"
+            )
     among = changes or root != folder
     for place, paths in files.items():
         known = [p for p in paths if CHANGE.fullmatch(p.name) or rdf_suffix(p) in PATCHES]

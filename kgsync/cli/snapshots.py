@@ -26,7 +26,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Files = Annotated[list[Path], typer.Argument(help="Text files, gzipped or not.")]
+Files = Annotated[
+    list[Path], typer.Argument(help="Text files, compressed (.gz, .bz2, .zst) or not.")
+]
 Store = Annotated[
     str, typer.Option(help="An Oxigraph directory; made if it is not there.", show_default=False)
 ]

@@ -6,9 +6,9 @@ import bz2
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 __all__ = ["LONGEST_LINE", "READ_ERRORS", "open_file", "read_lines_of"]
 
@@ -28,6 +28,9 @@ the same bytes over and over give more: 1,000,000 with bzip2, 40,000 with zstd (
 which therefore needs no bound)."""
 EXPANDED = 256 << 20
 """Bytes below which no file can do harm."""
+
+
+_CHUNK = 1 << 16
 
 
 def open_file(path: Path) -> IO[bytes]:
@@ -83,6 +86,33 @@ class _Expanded(io.RawIOBase):
         super().close()
 
 
+class _Bzip2:
+    """A bzip2 file, of one stream or more; Python's own reader passes over a damaged one."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._stream = bz2.BZ2Decompressor()
+
+    def read(self, size: int) -> bytes:
+        while True:
+            data = b""
+            if self._stream.eof:
+                data = self._stream.unused_data or self._file.read(_CHUNK)
+                if not data:
+                    return b""
+                self._stream = bz2.BZ2Decompressor()
+            elif self._stream.needs_input:
+                data = self._file.read(_CHUNK)
+                if not data:
+                    raise EOFError("a stream ends too early")
+            found = self._stream.decompress(data, size)
+            if found:
+                return found
+
+    def close(self) -> None:
+        self._file.close()
+
+
 class _Watched(io.FileIO):
     """A file that knows whether somebody has read beyond its end."""
 
@@ -117,8 +147,8 @@ class _Zstandard:
         self._file.close()
 
 
-_OPENERS: dict[str, Any] = {
-    ".bz2": bz2.open,
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".bz2": _Bzip2,
     ".gz": gzip.open,
-    ".zst": lambda path: cast("IO[bytes]", _Zstandard(path)),
+    ".zst": _Zstandard,
 }

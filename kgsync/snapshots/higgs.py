@@ -21,7 +21,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def read_higgs(folder: Path, naming: Naming) -> Facts:
-    """Read `higgs-activity_time.txt` and `higgs-social_network.edgelist`, gzipped or not.
+    """Read `higgs-activity_time.txt` and `higgs-social_network.edgelist`, compressed or not.
 
     A follow edge gets the earlier of its two users' first activity times; one with a user who
     never was active is dropped.

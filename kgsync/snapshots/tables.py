@@ -22,7 +22,7 @@ _BLOCK_BYTES = 1 << 24  # a row must fit into a block, and some of NELL's are lo
 
 
 def read_table(path: Path, layout: Layout) -> Any:
-    """Read a text file, gzipped or not, into an Arrow table; names are dictionary-encoded.
+    """Read a text file, compressed or not, into an Arrow table; names are dictionary-encoded.
 
     Raises:
         ConfigError: The file is missing, empty or damaged, or a row does not fit the layout.

@@ -172,11 +172,11 @@ def test_changes_in_two_places_are_an_error(tmp_path: Path, place: str) -> None:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("2024/1/31/11/000000.added.nt", "folder .*/2024/1 is passed over"),
-        ("2024/02/31/11/000000.added.nt", "folder .*/2024/02/31/11 is passed over"),
-        ("2024/01/31/24/000000.added.nt", "folder .*/2024/01/31/24 is passed over"),
-        ("24/01/31/11/000000.added.nt", "folder .*/24 is passed over"),
-        ("2024/01/31/10/5/000000.added.nt", "folder .*/10/5 is passed over"),
+        ("2024/1/31/11/000000.added.nt", "/2024/1 is not the folder"),
+        ("2024/02/31/11/000000.added.nt", "/2024/02/31/11 is not the folder"),
+        ("2024/01/31/24/000000.added.nt", "/2024/01/31/24 is not the folder"),
+        ("24/01/31/11/000000.added.nt", "/24 is not the folder"),
+        ("2024/01/31/10/5/000000.added.nt", "/10/5 is not the folder"),
         ("2024/01/31/000000.added.nt", "does not lie in the folder of an hour"),
         ("2024/dump.nt", r"dump\.nt .*not understood"),
     ],
@@ -267,6 +267,16 @@ def test_no_cut_of_a_compressed_file_goes_unnoticed(tmp_path: Path, compression:
         path.write_bytes(data[:size])
         with pytest.raises(TransientStoreError, match="ends too early"):
             open_store(path).count(TripleSource(None))
+
+
+def test_all_streams_of_a_bzip2_file_are_read_or_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kg.nt.bz2"
+    first, second = (bz2.compress(line.encode() + b"\n") for line in (GOOD, OTHER))
+    path.write_bytes(first + second)
+    assert open_store(path).count(TripleSource(None)) == 2
+    path.write_bytes(first + b"x" + second[1:])
+    with pytest.raises(PermanentStoreError, match=r"cannot read .*kg\.nt\.bz2"):
+        open_store(path).count(TripleSource(None))
 
 
 @pytest.mark.parametrize("data", [b"<http://x/a> .", zstd(GOOD.encode()) + b"and more"])
