@@ -16,7 +16,9 @@ from kgsync.training.cpu.texts import digest_of_texts
 pytest_plugins = ["tests.servers.fixtures"]
 
 # Tests, and the processes they start, never use kernels that were compiled from another text.
-os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / f"kgsync-kernels-{digest_of_texts()}")
+_KERNELS = Path(gettempdir()) / f"kgsync-kernels-{digest_of_texts()}"
+_KERNELS.mkdir(mode=0o700, exist_ok=True)
+os.environ["NUMBA_CACHE_DIR"] = str(_KERNELS)
 # Threads of torch that wait for work leave the CPUs to the other processes; read when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing as mp
 import os
+import re
 import shutil
 import signal
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +24,7 @@ from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from tests.worlds import GRAPHS, disk_store, iri, quick_settings
 
-GRAPH = ox.NamedNode("urn:g")
+GRAPH, EMPTY = ox.NamedNode("urn:g"), ox.NamedNode("urn:empty")
 
 
 def quads_of(path: Path) -> set[ox.Quad]:
@@ -43,29 +47,71 @@ def wasteful(path: Path) -> set[ox.Quad]:
     return set(store)
 
 
-def compacted(path: Path, killed_at: str) -> None:
-    """Compact in a process of its own that dies at one call."""
+def small(path: Path) -> set[ox.Quad]:
+    """A small store with an empty graph."""
+    disk_store(path, ["1"])
+    store = ox.Store(str(path))
+    store.add_graph(EMPTY)
+    store.flush()
+    return set(store)
 
-    def dying(owner: Any, name: str) -> None:
-        original: Callable[..., Any] = getattr(owner, name)
-        calls = 0
 
-        def call(*arguments: Any, **options: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            if f"{name} {calls}" == killed_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return original(*arguments, **options)
+_MOVING = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "exchange"}
 
-        setattr(owner, name, call)
 
+def compacted(path: Path, killed_at: int, exchange: bool) -> None:
+    """Compact in a process of its own that dies before the nth of its file operations."""
     import kgsync.adapters.oxigraph_compact as module
 
+    calls = 0
+
+    def count(event: str, _arguments: Any = None) -> None:
+        nonlocal calls
+        if event in _MOVING:
+            calls += 1
+            if calls == killed_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    original = module._exchanged
+
+    def exchanged(one: Path, other: Path) -> bool:
+        count("exchange")
+        return original(one, other) if exchange else False
+
     store = OxigraphStore.open(path)
-    dying(Path, "rename")
-    dying(shutil, "rmtree")
-    dying(module, "_copy")
+    module._exchanged = exchanged
+    sys.addaudithook(count)
     store.compact()
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder in memory, where there is such a place: hundreds of stores are made in it."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        yield Path(folder)
+
+
+def killed(path: Path, moment: int, *, exchange: bool) -> bool:
+    """Whether a compaction was killed at one moment; False if it was over before."""
+    context = mp.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # else every child imports it all anew
+    child = context.Process(target=compacted, args=(path, moment, exchange))
+    child.start()
+    child.join()
+    assert child.exitcode in (0, -signal.SIGKILL)
+    return child.exitcode != 0
+
+
+def moments(path: Path, *, exchange: bool) -> Iterator[int]:
+    """Every moment at which a compaction of a small store can be killed; it is made anew."""
+    for moment in itertools.count(1):
+        for entry in path.parent.iterdir():
+            shutil.rmtree(entry)
+        small(path)
+        if not killed(path, moment, exchange=exchange):
+            return
+        yield moment
 
 
 def test_a_compacted_store_is_smaller_and_the_same(tmp_path: Path) -> None:
@@ -76,35 +122,125 @@ def test_a_compacted_store_is_smaller_and_the_same(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["kg"]
 
 
-@pytest.mark.parametrize("moment", ["_copy 1", "rename 1", "rename 2", "rmtree 3", "rmtree 4"])
-def test_a_killed_compaction_loses_nothing(tmp_path: Path, moment: str) -> None:
-    left = wasteful(tmp_path / "kg")
-    child = mp.get_context("forkserver").Process(target=compacted, args=(tmp_path / "kg", moment))
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
-    store = OxigraphStore.open(tmp_path / "kg")
-    store.close()
-    assert quads_of(tmp_path / "kg") == left
+def test_empty_graphs_and_the_rights_of_the_folder_are_kept(tmp_path: Path) -> None:
+    small(tmp_path / "kg")
+    (tmp_path / "kg").chmod(0o750)
     OxigraphStore.open(tmp_path / "kg").compact()
-    assert quads_of(tmp_path / "kg") == left
-    assert [file.name for file in tmp_path.iterdir()] == ["kg"]
+    graphs = set(ox.Store(str(tmp_path / "kg")).named_graphs())
+    assert graphs == {EMPTY, ox.NamedNode(GRAPHS.format(version="1"))}
+    assert (tmp_path / "kg").stat().st_mode & 0o777 == 0o750
 
 
-@pytest.mark.parametrize("killed", [False, True])
-def test_what_lies_beside_a_store_is_left_alone(tmp_path: Path, killed: bool) -> None:
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_compaction_killed_at_any_moment_loses_nothing(memory: Path, exchange: bool) -> None:
+    path, seen = memory / "here" / "kg", 0
+    path.parent.mkdir()
+    left = small(path)
+    for seen in moments(path, exchange=exchange):  # noqa: B007
+        OxigraphStore.open(path).close()
+        assert quads_of(path) == left
+        assert EMPTY in set(ox.Store(str(path)).named_graphs())
+        OxigraphStore.open(path).compact()
+        assert quads_of(path) == left
+        assert [file.name for file in path.parent.iterdir()] == ["kg"]
+    assert seen > 10
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_what_was_written_after_a_killed_compaction_is_never_lost_to_the_old_store(
+    memory: Path, exchange: bool
+) -> None:
+    """Whoever uses the store knows nothing of kgsync, and moves it away in the end."""
+    path = memory / "here" / "kg"
+    path.parent.mkdir()
+    later = ox.Quad(ox.NamedNode("urn:later"), ox.NamedNode("urn:p"), ox.Literal("x"))
+    old = small(path)
+    for _ in moments(path, exchange=exchange):
+        away = memory / "away"
+        shutil.rmtree(away, ignore_errors=True)
+        if path.exists():
+            user = ox.Store(str(path))
+            user.add(later)
+            user.flush()
+            del user
+            path.rename(away)
+            assert quads_of(away) == old | {later}
+            with pytest.raises(PermanentStoreError, match="there is no Oxigraph store"):
+                OxigraphStore.open(path)
+            assert not path.exists()
+        else:  # between two moves
+            assert not exchange
+            OxigraphStore.open(path).close()
+            assert quads_of(path) == old
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_store_made_after_a_killed_compaction_and_the_old_one_are_both_kept(
+    memory: Path, exchange: bool
+) -> None:
+    path, refused = memory / "here" / "kg", 0
+    path.parent.mkdir()
+    old = small(path)
+    for _ in moments(path, exchange=exchange):
+        if path.exists():
+            continue
+        refused += 1
+        disk_store(path, ["2"])
+        new = quads_of(path)
+        with pytest.raises(PermanentStoreError, match=r"the store is at .*/before") as error:
+            OxigraphStore.open(path).compact()
+        place = re.search(r"the store is at (\S+),", str(error.value))
+        assert place is not None
+        assert quads_of(Path(place[1])) == old
+        assert quads_of(path) == new
+        path.rename(memory / f"new{refused}")
+        OxigraphStore.open(path).compact()
+        assert quads_of(path) == old
+    assert bool(refused) != exchange
+
+
+def test_another_store_that_is_put_in_its_place_meanwhile_stays_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kgsync.adapters.oxigraph_compact as module
+
+    disk_store(tmp_path / "other", ["2"])
+    other = quads_of(tmp_path / "other")
+    copy, check = module._copy, module._check_own
+    for late in (False, True):
+        old = small(tmp_path / "kg")
+
+        def interfering() -> None:
+            (tmp_path / "kg").rename(tmp_path / "kept")
+            shutil.copytree(tmp_path / "other", tmp_path / "kg")
+
+        def copying(path: Path, folder: Path) -> None:
+            copy(path, folder)
+            interfering()
+
+        def checking(lock: int, path: Path, *, late: bool = late) -> None:
+            check(lock, path)
+            if late and path.name == "kg":
+                interfering()
+
+        monkeypatch.setattr(module, "_copy", copy if late else copying)
+        monkeypatch.setattr(module, "_check_own", checking)
+        with pytest.raises(PermanentStoreError, match="another store was put"):
+            OxigraphStore.open(tmp_path / "kg").compact()
+        assert quads_of(tmp_path / "kg") == other
+        assert quads_of(tmp_path / "kept") == old
+        shutil.rmtree(tmp_path / "kg")
+        shutil.rmtree(tmp_path / "kept")
+
+
+def test_what_lies_beside_a_store_is_left_alone(tmp_path: Path) -> None:
     wasteful(tmp_path / "kg")
     own = {}
-    for name in ("kg.before", "kg.compacting", ".kg.before"):
+    for name in ("kg.before", "kg.compacting", ".kg.before", ".kg.kgsync-compacting"):
         disk_store(tmp_path / name, ["2"])
         own[name] = quads_of(tmp_path / name)
     (tmp_path / "kg.compacting.nq").write_text("mine")
-    if killed:
-        child = mp.get_context("forkserver").Process(
-            target=compacted, args=(tmp_path / "kg", "rename 2")
-        )
-        child.start()
-        child.join()
+    assert killed(tmp_path / "kg", 5, exchange=True)
     OxigraphStore.open(tmp_path / "kg").compact()
     assert {name: quads_of(tmp_path / name) for name in own} == own
     assert (tmp_path / "kg.compacting.nq").read_text() == "mine"
@@ -118,73 +254,19 @@ def test_a_backup_does_not_become_a_store_that_is_missing(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == ["kg.before"]
 
 
-@pytest.mark.parametrize("moment", [None, "_copy 1", "rename 1", "rename 2", "rmtree 4"])
-def test_a_link_to_a_store_stays_one(tmp_path: Path, moment: str | None) -> None:
-    (tmp_path / "big").mkdir()
-    left = wasteful(tmp_path / "big" / "store")
-    link = tmp_path / "kg"
-    link.symlink_to(tmp_path / "big" / "store")
-    if moment is not None:
-        child = mp.get_context("forkserver").Process(target=compacted, args=(link, moment))
-        child.start()
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
-    before, after = OxigraphStore.open(link).compact()
-    assert before > after or moment is not None
-    assert link.is_symlink()
-    assert quads_of(link) == left
-    assert [file.name for file in (tmp_path / "big").iterdir()] == ["store"]
-    assert {file.name for file in tmp_path.iterdir()} == {"big", "kg"}
-
-
-def test_a_store_made_since_an_interrupted_compaction_does_not_cost_the_old_one(
-    tmp_path: Path,
-) -> None:
-    left = wasteful(tmp_path / "kg")
-    child = mp.get_context("forkserver").Process(
-        target=compacted, args=(tmp_path / "kg", "rename 2")
-    )
-    child.start()
-    child.join()
-    disk_store(tmp_path / "kg", ["2"])
-    with pytest.raises(PermanentStoreError, match=r"the store is at .*\.kg\.kgsync-before"):
-        OxigraphStore.open(tmp_path / "kg").compact()
-    assert quads_of(tmp_path / ".kg.kgsync-before") == left
-
-
-def test_a_store_made_during_a_compaction_does_not_cost_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = wasteful(tmp_path / "kg")
-    rename = Path.rename
-
-    def interfering(path: Path, target: Path) -> Path:
-        moved = rename(path, target)
-        if target.name == ".kg.kgsync-before":
-            disk_store(tmp_path / "kg", ["2"])
-        return moved
-
-    monkeypatch.setattr(Path, "rename", interfering)
-    for _ in range(3):
-        with pytest.raises(PermanentStoreError, match=r"the store is at .*\.kg\.kgsync-before"):
-            OxigraphStore.open(tmp_path / "kg").compact()
-        assert quads_of(tmp_path / ".kg.kgsync-before") == left
-    shutil.rmtree(tmp_path / "kg")
-    OxigraphStore.open(tmp_path / "kg").close()
-    assert quads_of(tmp_path / "kg") == left
-
-
-def test_a_kill_before_the_old_store_may_be_removed_removes_neither(tmp_path: Path) -> None:
-    left = wasteful(tmp_path / "kg")
-    child = mp.get_context("forkserver").Process(
-        target=compacted, args=(tmp_path / "kg", "rename 3")
-    )
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
-    with pytest.raises(PermanentStoreError, match=r"unless .*kg holds the same already"):
-        OxigraphStore.open(tmp_path / "kg").compact()
-    assert quads_of(tmp_path / ".kg.kgsync-before") == quads_of(tmp_path / "kg") == left
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_link_to_a_store_stays_one(memory: Path, exchange: bool) -> None:
+    (memory / "big").mkdir()
+    left = wasteful(memory / "big" / "store")
+    link = memory / "kg"
+    link.symlink_to(memory / "big" / "store")
+    moment = 0
+    while killed(link, moment := moment + 7, exchange=exchange):
+        OxigraphStore.open(link).compact()
+        assert link.is_symlink()
+        assert quads_of(link) == left
+        assert [file.name for file in (memory / "big").iterdir()] == ["store"]
+        assert {file.name for file in memory.iterdir()} == {"big", "kg"}
 
 
 def test_a_store_in_use_is_left_alone(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ import torch
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync.config import ModelSettings
+from kgsync.durable import no_lock
 from kgsync.errors import ConfigError
 from kgsync.evaluation import ranking
 from kgsync.evaluation.cost import Cost
@@ -76,7 +77,11 @@ def _compile_once(name: str, folders: list[Path]) -> None:
     if stamp.exists():
         return
     with (folders[0] / "kgsync.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
+        except OSError as error:
+            _log.warning("the kernels are compiled by this process: %s", no_lock(stamp, error))
+            return
         if stamp.exists():
             return
         # Numba would not notice that an inner function has changed.
