@@ -254,7 +254,9 @@ class SparqlStore:
         with self._named_errors():
             for names in _packed(buckets, max(1, most * 9 // 10)):
                 where = queries.load("_pattern_buckets").pattern(
-                    where=self._pattern(source), digits=len(names[0]), buckets=names
+                    where=self._pattern(source),
+                    digits=len(names[0]),
+                    buckets="".join(f"{name} " for name in names),
                 )
                 self._push_counted(where, receive, careful=False)
 

@@ -7,6 +7,7 @@ is proved complete by itself; and edges of different answers never are the same 
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import cast
@@ -90,6 +91,8 @@ def _why_scan(
     if thorough:
         return "it was time to read all of it"
     size = base.triples
+    if costs.is_older("scan", math.inf):
+        return "it is not known yet what that costs"
     if size > _SAMPLE and costs.is_older("buckets", _FRESH_SECONDS):
         with costs.measured("buckets", _SAMPLE):
             cast("BucketReader", reader).count_buckets(source, BUCKET_DIGITS, _SAMPLE)
@@ -97,7 +100,7 @@ def _why_scan(
     reading = costs.expected("bucket scan", size) or counting
     by_buckets = counting + reading * costs.expected(_CHANGE, 1)
     whole = costs.expected("scan", size)
-    if whole and whole < by_buckets:
+    if whole < by_buckets:
         return f"reading all takes about {whole:.1f} s, counting by buckets {by_buckets:.1f} s"
     return None
 
@@ -144,7 +147,7 @@ def _differing(
     counts = {name: theirs.get(bucket_number(name), (0, ""))[0] for name in names}
     size = sum(count for count, _ in theirs.values())
     whole = costs.expected("scan", size)
-    if whole and whole < costs.expected("bucket scan", size):
+    if whole < costs.expected("bucket scan", size):
         raise _Dearer(
             f"{len(names):,} of {BUCKETS:,} buckets differ, and reading all takes about "
             f"{whole:.1f} s, reading them {costs.expected('bucket scan', size):.1f} s"

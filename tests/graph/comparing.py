@@ -56,6 +56,6 @@ class Comparing(OxigraphStore):
         where = queries.load("_pattern_buckets").pattern(
             where=source.pattern(union=False),
             digits=len(next(iter(buckets))),
-            buckets=list(buckets),
+            buckets="".join(f"{name} " for name in buckets),
         )
         self._push(where, receive)

@@ -34,6 +34,13 @@ from tests.graph.graphs import (
 SOURCE = TripleSource(OLD)
 
 
+def slow() -> Costs:
+    """Costs of a store that takes its time to send a graph."""
+    costs = Costs()
+    costs.note("scan", 1, 1000.0)
+    return costs
+
+
 def digest(edge: Edge) -> str:
     parts = "".join(md5(iri.encode()).hexdigest() for iri in edge)
     return md5(parts.encode()).hexdigest()
@@ -57,7 +64,7 @@ def test_any_change_is_found(marks: Marks, old: frozenset[Edge], new: frozenset[
         assume(len({digest(edge)[:3] for edge in old ^ new}) == len(old ^ new))
     known = before(old)
     store = Comparing(store_of(new), marks)
-    found = fetch(store, SOURCE, known.terms, base_of(known, SOURCE))
+    found = fetch(store, SOURCE, known.terms, base_of(known, SOURCE), costs=slow())
     assert found.way == "buckets"
     assert ("next full read" in found.caveat) == (marks == "ends")
     assert as_edges(found.edges, found.terms) == new
@@ -88,10 +95,14 @@ def test_a_swap_inside_a_bucket_is_seen_at_once() -> None:
     ring = sorted(next(found for found in by_bucket.values() if len(found) > 5), key=digest)
     old, new = frozenset([ring[0], ring[2], ring[5]]), frozenset([ring[0], ring[3], ring[5]])
     known = before(old)
-    found = fetch(Comparing(store_of(new)), SOURCE, known.terms, base_of(known, SOURCE))
+    found = fetch(
+        Comparing(store_of(new)), SOURCE, known.terms, base_of(known, SOURCE), costs=slow()
+    )
     assert (found.way, as_edges(found.edges, found.terms)) == ("buckets", new)
     # The smallest and the largest hash are the same: such a store needs the full read.
-    blind = fetch(Comparing(store_of(new), "ends"), SOURCE, known.terms, base_of(known, SOURCE))
+    blind = fetch(
+        Comparing(store_of(new), "ends"), SOURCE, known.terms, base_of(known, SOURCE), costs=slow()
+    )
     assert as_edges(blind.edges, blind.terms) == old
     assert "full read" in blind.caveat
 
@@ -100,14 +111,16 @@ def test_only_what_differs_is_read() -> None:
     old, new = edges("a p b", "b p c", "c p d"), edges("a p b", "b p c", "c p e")
     known = before(old)
     store = Comparing(store_of(new))
-    fetch(store, SOURCE, known.terms, base_of(known, SOURCE))
+    fetch(store, SOURCE, known.terms, base_of(known, SOURCE), costs=slow())
     assert sorted(store.asked) == sorted(digest(edge)[:3] for edge in old ^ new)
 
 
 def test_more_literals_are_no_edges() -> None:
     version = edges("a p b", "b p c")
     known = before(version, literals=2)
-    found = fetch(Comparing(store_of(version, 5)), SOURCE, known.terms, base_of(known, SOURCE))
+    found = fetch(
+        Comparing(store_of(version, 5)), SOURCE, known.terms, base_of(known, SOURCE), costs=slow()
+    )
     assert as_edges(found.edges, found.terms) == version
     assert (found.skipped.literals, found.triples) == (5, 7)
 
@@ -118,7 +131,7 @@ def test_an_invalid_iri_does_not_keep_buckets_from_being_used() -> None:
     known = fetch(Comparing(store), SOURCE, TermIndex(b"k"), None, live=True)
     assert known.skipped.invalid_iris == 1
     store.update(f"INSERT DATA {{ GRAPH <{OLD}> {{ <{EX}c> <{EX}p> <{EX}d> }} }}")
-    found = fetch(Comparing(store), SOURCE, known.terms, base_of(known, SOURCE))
+    found = fetch(Comparing(store), SOURCE, known.terms, base_of(known, SOURCE), costs=slow())
     assert found.way == "buckets"
     assert as_edges(found.edges, found.terms) == edges("a p b", "b p c", "c p d")
     assert (found.skipped.invalid_iris, found.triples) == (1, 4)
@@ -151,7 +164,7 @@ class Uncounted(Comparing):
 def test_what_does_not_add_up_is_read_whole(broken: type[Comparing]) -> None:
     old, new = edges("a p b", "b p c", "c p d"), edges("a p b", "b p c", "c p e", "d p e")
     known = before(old)
-    found = fetch(broken(store_of(new)), SOURCE, known.terms, base_of(known, SOURCE))
+    found = fetch(broken(store_of(new)), SOURCE, known.terms, base_of(known, SOURCE), costs=slow())
     assert as_edges(found.edges, found.terms) == new
     assert found.way == "scan"
     assert "count by buckets was of no use" in found.reason
