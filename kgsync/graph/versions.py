@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 from kgsync import queries
@@ -220,12 +221,12 @@ def _ordered(graphs: list[str], metadata: Mapping[str, _Record], ready: str | No
 
 
 def _in_order(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList:
-    records = {graph: metadata.get(graph, _Record()) for graph in graphs}
-    linked = _linked(graphs, metadata)
+    records = {graph: metadata[graph] for graph in graphs if graph in metadata}
+    linked = _linked(graphs, metadata) if metadata else {}
     if any(record.previous for record in linked.values()):
         return _by_chain(graphs, linked)
     if any(record.issued for record in records.values()):
-        return _by_issued(records)
+        return _by_issued({graph: metadata.get(graph, _Record()) for graph in graphs})
     names = sorted(graphs, key=natural_key)
     versions = tuple(GraphVersion(name, name) for name in names)
     return VersionList("name", versions, sort_key=lambda name, _: natural_key(name))
@@ -327,10 +328,11 @@ def _full_date(text: str) -> str:
     return (match[1] + "-01-01")[:10] + "T00:00:00" + (match[2] or "") if match else text
 
 
-def natural_key(name: str) -> list[tuple[int, int, str]]:
+@lru_cache(1 << 16)  # every poll sorts the same names again
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """Digits compare as numbers: v2 before v10."""
     pieces = re.findall(r"\d+|\D+", name)
-    return [(0, int(p), p) if p.isdecimal() else (1, 0, p) for p in pieces]
+    return tuple((0, int(p), p) if p.isdecimal() else (1, 0, p) for p in pieces)
 
 
 def _list(names: Iterable[str], most: int = 8) -> str:
