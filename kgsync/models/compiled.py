@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import config, njit
+import numba
+from numba import njit
 
 from kgsync.models.kernel_folders import is_ours, private_folder
 
@@ -46,7 +47,8 @@ def compiled(
         for place in (nullcontext, _in_private_folder):
             with suppress(RuntimeError), place():  # numba finds no folder that it may write
                 made = compile_(True)
-                if is_ours(Path(made.stats.cache_path)):
+                # Told not to compile, numba gives the function back; see `load_kernels`.
+                if made is function or is_ours(Path(made.stats.cache_path)):
                     return cast("_Function", made)
                 _log.debug("%s is not only ours to write", made.stats.cache_path)
         _warn()
@@ -58,6 +60,7 @@ def compiled(
 @contextmanager
 def _in_private_folder() -> Iterator[None]:
     """Have numba keep what it compiles in a folder of this user's own."""
+    config: Any = numba.config
     folder, before = _private(), config.CACHE_DIR
     if folder is None:
         raise RuntimeError

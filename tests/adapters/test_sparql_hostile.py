@@ -110,7 +110,7 @@ def test_json_that_is_nested_without_end_is_an_error_in_one_sentence(
     hostile: Callable[..., SparqlStore], read: str
 ) -> None:
     store = hostile(answered("application/sparql-results+json", b"[" * 200_000), "SELECT ?x")
-    more = [] if read == "select" else [{}]
+    more: list[Any] = [] if read == "select" else [{}]
     with pytest.raises(TransientStoreError, match="no SPARQL result"):
         getattr(store, read)("SELECT ?x WHERE { }", *more)
 

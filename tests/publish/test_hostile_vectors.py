@@ -9,6 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from tests.worlds import disk_store
 NAMES = ("entity_iris", "entity_vectors", "relation_iris", "relation_vectors")
 
 
-def arrays() -> dict[str, np.ndarray]:
+def arrays() -> dict[str, Any]:
     return {
         "entity_iris": np.array(["urn:a", "urn:bb"]),
         "entity_vectors": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -54,6 +55,11 @@ def damaged(path: Path) -> None:
     path.write_bytes(data)
 
 
+def cut(path: Path) -> None:
+    np.savez(path, **arrays())
+    path.write_bytes(path.read_bytes()[:-40])
+
+
 def bomb(path: Path) -> None:
     head = header("(200000000000, 3)")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -74,7 +80,7 @@ JUNK: dict[str, Callable[[Path], object]] = {
     "text": lambda path: path.write_bytes(b"no zip at all" * 100),
     "the start of a zip": lambda path: path.write_bytes(b"PK\x03\x04" + bytes(500)),
     "damaged": damaged,
-    "cut": lambda path: (np.savez(path, **arrays()), path.write_bytes(path.read_bytes()[:-40])),
+    "cut": cut,
     "one array": lambda path: path.write_bytes(npy(np.ones(3))),
     "a pickle": lambda path: path.write_bytes(npy(np.array([{}], object))),
     "objects": lambda path: with_member(path, "entity_iris", npy(np.array(["urn:a", 1], object))),

@@ -94,6 +94,12 @@ def test_without_compiling_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatc
         compiling.load_kernels(ModelSettings())
 
 
+def test_numba_that_is_told_not_to_compile_can_be_imported() -> None:
+    code = "import kgsync.training.cpu.compiling"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+
 def test_without_a_folder_to_write_kernels_work_all_the_same(tmp_path: Path) -> None:
     # The only locator that is left is for notebooks, so numba finds no place for the cache.
     environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "IPythonCacheLocator"}
