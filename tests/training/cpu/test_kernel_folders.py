@@ -46,7 +46,8 @@ def ran(folder: Path, **environment: str | None) -> tuple[str, int, str]:
     """Where a kernel was kept by a process of its own, whether it was loaded, and what it said."""
     (folder / "code").mkdir(exist_ok=True)
     (folder / "code" / "kernel.py").write_text(KERNEL, encoding="utf-8")
-    given = {**os.environ, "PYTHONPATH": str(folder / "code"), **environment}
+    places = os.pathsep.join([str(folder / "code"), os.environ.get("PYTHONPATH", "")])
+    given = {**os.environ, "PYTHONPATH": places, **environment}
     done = subprocess.run(
         [sys.executable, "-c", CODE],
         env={name: value for name, value in given.items() if value is not None},
