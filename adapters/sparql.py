@@ -8,14 +8,10 @@ fetched before an interruption.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
@@ -25,15 +21,14 @@ from kgsync.adapters.sparql_csv import bucket_table, named_counts, number_and_su
 from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
 from kgsync.adapters.sparql_json import rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
+from kgsync.adapters.sparql_known import Known
 from kgsync.adapters.sparql_parts import Part, only_count, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
-from kgsync.durable import sealed, unsealed, write_file
 from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import (
     BucketTable,
     Function,
-    Marks,
     Receive,
     StoreCapabilities,
     Term,
@@ -63,25 +58,6 @@ _LEAST_LIMIT = 100
 _MOVING_PARTS, _MOVING_LEAST, _MOVING_MOST, _MOVING_TRIES = 50, 200, 20_000, 8
 """Parts of a graph that moves: so many, of at least and at most so many triples, so that nearly all
 of them hold still while they are sent; and how often one is read at most."""
-_SYSTEM_GRAPHS = re.compile(
-    r"http://www\.openlinksw\.com/schemas/virtrdf#|http://localuriqaserver/sparql"
-    r"|http://www\.w3\.org/ns/ldp#|http://localhost:\d+/(sparql|DAV/)|virtrdf-label"
-    r"|urn:(core:services:sparql|activitystreams-owl:map|rules\.skos)"
-)
-"""What Virtuoso brings along."""
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What was found out about an endpoint."""
-
-    server: str = ""
-    hashes: bool = False
-    sums: bool | None = None
-    """Whether it makes numbers of hashes; None if that was never asked."""
-    max_rows: int | None = None
-    suspected: int | None = None
-    """How many rows came when more were there: a limit if it happens again."""
 
 
 class SparqlStore:
@@ -101,7 +77,7 @@ class SparqlStore:
         self._endpoint = endpoint
         self._transport = Transport(endpoint)
         self._workspace = workspace
-        self._known = self._remembered() or self._probe()
+        self._known = (Known.load(workspace) if workspace else None) or self._probe()
         if endpoint.max_rows:
             self._known = replace(self._known, max_rows=endpoint.max_rows)
         self._transport.server = self._known.server
@@ -109,11 +85,11 @@ class SparqlStore:
             writable=endpoint.update_url is not None,
             named_graphs=True,
             difference=True,
-            checksums=self._checksums(),
-            union_default_graph=self._is_virtuoso,
+            checksums=self._known.checksums,
+            union_default_graph=self._known.is_virtuoso,
             shared=True,
             moving=True,
-            buckets=self._marks(),
+            buckets=self._known.marks,
         )
 
     @classmethod
@@ -124,18 +100,6 @@ class SparqlStore:
         endpoint = target if isinstance(target, Endpoint) else Endpoint(target)
         return cls(endpoint, workspace)
 
-    def _checksums(self) -> Literal["none", "ascii", "all"]:
-        if not (self._known.hashes and self._known.sums):
-            return "none"
-        # It hashes IRIs with other letters in its own way where they are objects.
-        return "ascii" if self._is_virtuoso else "all"
-
-    def _marks(self) -> Marks | None:
-        # Virtuoso also takes longer for hashing triples than for sending them.
-        if not self._known.hashes or self._is_virtuoso:
-            return None
-        return "sums" if self._known.sums else "ends"
-
     # -- small answers -----------------------------------------------------------------------------
 
     def graphs(self) -> list[str]:
@@ -145,9 +109,7 @@ class SparqlStore:
             names = [name for part in _batched(names, _NAMED) for name in self._filled(part)]
         else:
             names = self._names("_graph_sizes")
-        if self._is_virtuoso:
-            names = [name for name in names if not _SYSTEM_GRAPHS.fullmatch(name)]
-        return sorted(set(names))
+        return sorted(name for name in {*names} if not self._known.is_system_graph(name))
 
     def _filled(self, names: tuple[str, ...]) -> list[str]:
         """Those of some named graphs that hold triples; one with a name that is no IRI is none."""
@@ -268,7 +230,8 @@ class SparqlStore:
         try:
             counting.check()
         except IncompleteError:
-            self._suspect(came)
+            if counting.looks_cut:
+                self._suspect(came)
             raise
 
     def _scan(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
@@ -394,22 +357,6 @@ class SparqlStore:
                 self._remember(replace(self._known, suspected=None, max_rows=came - 1))
         return self._known.max_rows
 
-    @property
-    def _is_virtuoso(self) -> bool:
-        return "Virtuoso" in self._known.server
-
-    def _probe(self) -> _Known:
-        rows = self.select(queries.load("_can_hash").bind())
-        if [len(row) for row in rows] != [2]:
-            raise TransientStoreError(f"{self.label} sent {len(rows)} rows where there is one")
-        hash_, number = (term.value if term is not None else None for term in rows[0])
-        expected = hashlib.md5(b"kgsync", usedforsecurity=False).hexdigest()
-        digits = re.sub("[a-f]", "", expected)[:9]
-        sums = number is not None and number.lstrip("0") == digits.lstrip("0")
-        known = _Known(self._transport.server, hash_ == expected, sums)
-        self._remember(known)
-        return known
-
     def _suspect(self, came: int) -> None:
         """Take a short answer for the endpoint's limit if it is as short the second time."""
         if came < _LEAST_LIMIT:
@@ -420,21 +367,18 @@ class SparqlStore:
         else:
             self._remember(replace(self._known, suspected=came))
 
-    def _remembered(self) -> _Known | None:
-        if self._workspace is None:
-            return None
-        try:
-            text = (self._workspace / "endpoint.json").read_text("utf-8")
-            known = _Known(**unsealed(json.loads(text)))
-        except (OSError, ValueError, TypeError):
-            return None
-        return known if known.sums is not None else None
+    def _probe(self) -> Known:
+        rows = self.select(queries.load("_can_hash").bind())
+        if [len(row) for row in rows] != [2]:
+            raise TransientStoreError(f"{self.label} sent {len(rows)} rows where there is one")
+        found = Known.of(self._transport.server, *rows[0])
+        self._remember(found)
+        return found
 
-    def _remember(self, known: _Known) -> None:
+    def _remember(self, known: Known) -> None:
         self._known = known
         if self._workspace is not None:
-            self._workspace.mkdir(parents=True, exist_ok=True)
-            write_file(self._workspace / "endpoint.json", json.dumps(sealed(asdict(known))))
+            known.save(self._workspace)
 
     def _names(self, query: str) -> list[str]:
         rows = self.select(queries.load(query).bind())

@@ -14,6 +14,7 @@ from kgsync.graph.port import Receive, TripleBatch
 __all__ = ["CountedAnswer", "IncompleteError"]
 
 _NUMBER = re.compile(r'"?(\d+)\b.*', re.DOTALL)
+_CUT_SHARE = 0.9
 
 
 class IncompleteError(TransientStoreError):
@@ -46,6 +47,11 @@ class CountedAnswer:
         self._came += batch.num_rows
         if batch.num_rows:
             self._receive(batch)
+
+    @property
+    def looks_cut(self) -> bool:
+        """Whether so much is missing that it was a limit on rows rather than somebody's change."""
+        return self._count is None or self._came < _CUT_SHARE * self._count
 
     def check(self) -> None:
         """See that all came.
