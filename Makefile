@@ -37,6 +37,9 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BENCH)/bin/$(RECORD) 'A large update' tests.benchmarks.training update --steps pair
 	$(BENCH)/bin/$(RECORD) Growth tests.benchmarks.training growth
 	$(BIN)/$(RECORD) 'Scheduled sync' tests.benchmarks.soak
+	$(BIN)/$(RECORD) 'Looks at a live graph' tests.benchmarks.live_reading
+	$(BIN)/$(RECORD) 'A graph that moves' tests.benchmarks.moving
+	$(BIN)/$(RECORD) 'A long history' tests.benchmarks.history --versions 1000 --window 100 --open
 
 clean:
 	rm -rf $(VENV) $(BENCH) $(DEMO) build dist *.egg-info
