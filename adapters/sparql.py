@@ -179,14 +179,18 @@ class SparqlStore:
             if not parts and (most is None or self._count(where) < most):
                 self._push_counted(where, receive, careful=careful)
                 return
-            total = self._count(where)
-            size = (
-                min(max(_MOVING_LEAST, total // _MOVING_PARTS), _MOVING_MOST, most or _MOVING_MOST)
-                - 1
-            )
+            total, came = self._count(where), 0
+            limit = most * 9 // 10 if most else _MOVING_MOST  # parts may grow before they are read
+            size = min(max(_MOVING_LEAST, total // _MOVING_PARTS), _MOVING_MOST, limit)
             for part in parts_of(self._counts, where, total, size, moving=True):
                 for batch in self._moving_part(part, careful):
+                    came += batch.num_rows
                     receive(batch)
+            after = self._count(where)
+            if abs(came - after) > abs(after - total) + after // 100 + _MOVING_LEAST:
+                raise IncompleteError(
+                    f"{came:,} triples came in parts, where there were {total:,}, then {after:,}"
+                )
 
     def _moving_part(self, part: Part, careful: bool) -> list[TripleBatch]:
         """One part, without naming terms if the endpoint refuses to have them named."""
@@ -199,16 +203,18 @@ class SparqlStore:
 
     def _at_rest(self, part: Part, careful: bool) -> list[TripleBatch]:
         """One part, read again until it held still for as long as that takes."""
-        for tries in range(_MOVING_TRIES):
+        last = TransientStoreError("it was not asked for")
+        for _ in range(_MOVING_TRIES):
             batches: list[TripleBatch] = []
             try:
                 self._push_counted(part.where, batches.append, careful=careful)
-            except IncompleteError:
-                if tries == _MOVING_TRIES - 1:
+            except TransientStoreError as error:
+                if error.retry_after:
                     raise
+                last = error
             else:
                 return batches
-        raise AssertionError  # the last try returns or raises
+        raise last
 
     def scan_buckets(self, source: TripleSource, buckets: dict[str, int], receive: Receive) -> None:
         """Push the edges of some buckets, in as few answers as the limit on rows allows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from kgsync.adapters.sparql_http import Answer
+from kgsync.adapters.sparql_http import Answer, HalfwayError
 from kgsync.adapters.sparql_json import check_limit
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import BucketTable
@@ -61,7 +61,8 @@ def bucket_table(answer: Answer) -> BucketTable:
         counts[bucket] = _whole_number(count), mark
     triples, _ = counts.pop("", (None, ""))
     if triples is None or triples != sum(count for count, _ in counts.values()):
-        raise TransientStoreError("the counts of its buckets do not add up")
+        # To ask again would hash everything once more.
+        raise HalfwayError("the counts of its buckets do not add up")
     counts.pop(_NO_EDGES, None)
     return BucketTable(triples, counts)
 

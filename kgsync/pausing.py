@@ -33,7 +33,7 @@ __all__ = ["Pause", "pausing", "read_checked"]
 _FILE = "pause.json"
 _SLACK = 1.1
 """A removal that was accepted may have grown by so much meanwhile."""
-_NOTABLE_SHARE = 0.01
+_NOTABLE_SHARE = 0.001
 """Of the edges of a live graph: if more are gone, they may be about to come back."""
 _TICK_SECONDS = 0.5
 """How often someone who waits looks whether to go on."""
@@ -61,6 +61,14 @@ class Pause:
         except (TypeError, ValueError):
             return None
         return pause
+
+    @staticmethod
+    def written(state: State) -> int | None:
+        """When the file was written, as the file system tells it."""
+        try:
+            return (state.path / _FILE).stat().st_mtime_ns
+        except OSError:
+            return None
 
     @classmethod
     def of(cls, state: State, current: CommittedVersion | None) -> Pause | None:
@@ -134,7 +142,7 @@ def read_checked(
         read: Reads the version to take.
         current: The committed version.
         settings: `max_removed` and `settle`.
-        state: Knows of a pause, which ends here if it is over.
+        state: Knows of a pause; that it is over is for the caller to note, with what comes of it.
         listener: Hears what is waited for.
         shared: Whether others may be filling the graph.
         allow_large_removal: Take it as it is.
@@ -154,8 +162,6 @@ def read_checked(
         again = _read_at_rest(reading, lambda: read().reading, settle, listener)
         check_removal(again, settings)
         choice = replace(choice, reading=again)
-    if pause is not None:
-        Pause.end(state)
     return choice
 
 

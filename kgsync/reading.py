@@ -76,7 +76,16 @@ def versions_of(store: GraphStore, settings: Settings) -> VersionList:
 def todo(
     versions: VersionList, current: CommittedVersion | None, settings: Settings
 ) -> tuple[GraphVersion, ...]:
-    """The versions still to do."""
+    """The versions still to do.
+
+    Raises:
+        VersionError: The graph that was followed is gone, or its version cannot be placed.
+    """
+    now = graph_version_of(current)
+    if now is not None and now.live and versions.order == "live":
+        (found,) = versions.versions
+        if found.graph != now.graph:
+            raise VersionError(f"the graph <{now.graph}> is gone; it may be empty just now")
     return versions.after(graph_version_of(current), settings.source.start)
 
 

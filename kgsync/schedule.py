@@ -2,7 +2,7 @@
 
 A run takes all versions there are. Runs that come due while another one runs become one run after
 it. An error that may pass is tried again after a while. Any other pauses its graph: it is looked at
-as before, and goes on by itself when the reason is gone. Only wrong settings end a schedule.
+again and again, and goes on by itself when the reason is gone. Only wrong settings end a schedule.
 """
 
 from __future__ import annotations
@@ -107,6 +107,7 @@ class Schedule:
             for graph in self._graphs:
                 stack.enter_context(graph.file.held())
                 stack.enter_context(graph.abandoning(self._stopping))
+                graph.recall_pause()
                 self._add(graph)
             self._scheduler.start()
             try:
@@ -139,7 +140,7 @@ class Schedule:
                     continue  # ended, or running
                 if jump:
                     _log.warning("%s: the clock was set by %+.0f s", graph.name, jump)
-                    self._move(graph, job.next_run_time + timedelta(seconds=jump))
+                    self._move(graph, graph.moved_by(job.next_run_time, jump))
                 if graph.is_accepted():
                     self._move(graph, datetime.now(UTC))
 
@@ -213,7 +214,7 @@ class _Graph:
         times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
         self.file = RunFile(sync.state, times)
         self.job: str = ""
-        self._hurried = False
+        self._hurried: int | None = None
 
     @contextmanager
     def abandoning(self, stopping: threading.Event) -> Iterator[None]:
@@ -227,15 +228,31 @@ class _Graph:
 
     def is_accepted(self) -> bool:
         """Whether somebody has accepted what this graph is paused for, since the last run."""
-        if self._hurried or self.file.status.paused_since is None:
+        if self.file.status.paused_since is None:
             return False
+        pause, written = Pause.load(self.sync.state), Pause.written(self.sync.state)
+        # Once for every acceptance: a run that fails is tried again in its own time.
+        if pause is None or not pause.accepted or written == self._hurried:
+            return False
+        self._hurried = written
+        return True
+
+    def moved_by(self, planned: datetime, jump: float) -> datetime:
+        """When to run after the clock was set; a cron line is about what it shows now."""
+        later = planned + timedelta(seconds=jump)
+        if self.settings.every is None:
+            later = self.trigger.get_next_fire_time(None, datetime.now(UTC)) or later
+        self.file.update(next_run=moment(later))
+        return later
+
+    def recall_pause(self) -> None:
+        """Go on with a pause of an earlier process."""
         pause = Pause.load(self.sync.state)
-        self._hurried = pause is not None and pause.accepted
-        return self._hurried
+        if pause is not None:
+            self.file.update(paused_since=pause.since, paused_reason=pause.reason)
 
     def begin(self) -> None:
         """Note that a run begins."""
-        self._hurried = False
         runs = self.file.status.runs + 1
         self.file.update(last_start=moment(), last_end=None, next_run=None, runs=runs)
 

@@ -16,7 +16,7 @@ __all__ = ["await_rest"]
 
 _LOOKS = "looks.json"
 _GROWTH = 0.001
-"""Share by which a live graph may grow while it settles: it need not ever be at rest."""
+"""Share by which a live graph may change while it settles: it need not ever be at rest."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,15 @@ def await_rest(
 
 
 def _await_load(store: GraphStore, version: GraphVersion, settings: Settings) -> None:
-    """Wait once for `settle`, in which a live graph must not grow by more than a little."""
+    """Wait once for `settle`, in which a live graph must not change by more than a little."""
     before = _count(store, version, settings)
     time.sleep(seconds_of(settings.source.settle))
     after = _count(store, version, settings)
-    if after > before * (1 + _GROWTH):
+    if abs(after - before) > before * _GROWTH:
         raise TransientStoreError(
             f"the graph is still being loaded: {before:,} triples, then {after:,}; its first "
-            f"version is taken when it grows by less than {_GROWTH:.1%} in {settings.source.settle}"
+            f"version is taken when that changes by less than {_GROWTH:.1%} in "
+            f"{settings.source.settle}"
         )
 
 

@@ -5,6 +5,7 @@
     endpoint/             what was found out about the store, and parts of an interrupted reading
     looks.json            sizes of versions that may still be loaded
     whole.json            when the graph was last read whole
+    files.json            what the files of the committed version looked like, if it came from files
     costs.json            what reading the store has cost, by way of reading
     pause.json            why the graph is left alone until it has come to rest
     waiting.json          changes that were seen and are too small to be taken yet

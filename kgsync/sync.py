@@ -199,9 +199,11 @@ class KGSync(Reader):
             reading = choice.reading
             note_reading(reading, self.state)
             if choice.waiting is not None:
+                Pause.end(self.state)
                 choice.waiting.save(self.state)
                 return replace(nothing, **choice.report())
             if current is not None and versions.order == "live" and not reading.change:
+                Pause.end(self.state)
                 Waiting.forget(self.state)  # what had waited was taken back
                 return nothing
             self.state.check_space(current.folder if current else None)
@@ -335,8 +337,7 @@ class KGSync(Reader):
 
         Raises:
             ConfigError: Neither the arguments nor the settings say when.
-            ConfigError: A setting is wrong, or
-            SettingsChangedError: fits the stored vectors no more. Any other error pauses it.
+            SettingsChangedError: A setting fits the vectors no more. Any other error pauses it.
         """
         from kgsync.schedule import Schedule
 

@@ -93,9 +93,26 @@ def _why_scan(
     size = base.triples
     if costs.is_older("scan", math.inf):
         return "it is not known yet what that costs"
-    if size > _SAMPLE and costs.is_older("buckets", _FRESH_SECONDS):
+    return _sampled(cast("BucketReader", reader), source, size, costs) or _dearer(size, costs)
+
+
+def _sampled(reader: BucketReader, source: TripleSource, size: int, costs: Costs) -> str | None:
+    """See from some triples what counting by buckets costs; why that was of no use, if it was."""
+    if size <= _SAMPLE or not costs.is_older("buckets", _FRESH_SECONDS):
+        return None
+    try:
         with costs.measured("buckets", _SAMPLE):
-            cast("BucketReader", reader).count_buckets(source, BUCKET_DIGITS, _SAMPLE)
+            reader.count_buckets(source, BUCKET_DIGITS, _SAMPLE)
+    except StoreError as error:
+        if getattr(error, "retry_after", 0.0):
+            raise
+        costs.note("buckets", 1, _DAY)  # not tried again for a while
+        return f"the store's count by buckets was of no use: {error}"
+    return None
+
+
+def _dearer(size: int, costs: Costs) -> str | None:
+    """Why reading all is cheaper than buckets, if it is."""
     counting = costs.expected("buckets", size)
     reading = costs.expected("bucket scan", size) or counting
     by_buckets = counting + reading * costs.expected(_CHANGE, 1)
@@ -113,8 +130,7 @@ def _by_buckets(
     reader: BucketReader, source: TripleSource, terms: TermIndex, base: Base, costs: Costs
 ) -> Fetched:
     """Read the buckets whose marks differ from those of the base."""
-    marks = reader.capabilities.buckets
-    assert marks is not None
+    marks = reader.capabilities.buckets or "ends"
     with costs.measured("buckets", base.triples):
         table = reader.count_buckets(source, BUCKET_DIGITS)
         digests = edge_digests(base.edges, terms)

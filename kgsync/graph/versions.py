@@ -169,7 +169,8 @@ def _input_graphs(reader: GraphReader) -> list[str]:
         return []
     rows = reader.select(queries.load("_output_graphs").bind(marker=OUTPUT_GRAPH))
     written_by_kgsync = {row[0].value for row in rows if row[0] is not None}
-    return [graph for graph in reader.graphs() if graph not in written_by_kgsync]
+    # What no query could name is nobody's version.
+    return [g for g in reader.graphs() if g not in written_by_kgsync and queries.is_iri(g)]
 
 
 def _matcher(graphs: str) -> re.Pattern[str]:
