@@ -111,9 +111,8 @@ class Pause:
         return self.accepted and reading.removed_share <= share * _SLACK
 
     def __str__(self) -> str:
-        accept = "" if self.removed_share is None or self.accepted else " (or run `kgsync accept`)"
         state = "accepted, taken with the next step" if self.accepted else "paused"
-        return f"{state} since {self.since}: {self.reason}{accept}"
+        return f"{state} since {self.since}: {self.reason}"
 
 
 @contextmanager

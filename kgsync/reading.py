@@ -245,4 +245,6 @@ def check_removal(reading: Reading, settings: Settings) -> None:
 
 
 def _named(version: GraphVersion) -> str:
-    return f"graph version <{version.name}>" if version.graph else "the default graph"
+    if version.graph is None:
+        return "the default graph"
+    return f"the graph <{version.graph}>" if version.live else f"graph version <{version.name}>"

@@ -215,6 +215,8 @@ class _Graph:
         self.file = RunFile(sync.state, times)
         self.job: str = ""
         self._hurried: int | None = None
+        self._paused = 0
+        """Runs in a row that ended in a pause."""
 
     @contextmanager
     def abandoning(self, stopping: threading.Event) -> Iterator[None]:
@@ -285,6 +287,8 @@ class _Graph:
             }
             if self.file.status.paused_since:
                 _log.info("%s: resumed", self.name)
+                changes["last_error"] = None
+            self._paused = 0
             next_run = self._regular(due)
         except (ConfigError, SettingsChangedError, _AbandonedError):
             raise
@@ -334,12 +338,16 @@ class _Graph:
         wait = max(_delay(self.settings, row), getattr(error, "retry_after", 0.0))
         later = datetime.now(UTC) + timedelta(seconds=wait)
         next_run = later if row <= self.settings.retries else max(later, due)
+        if status.paused_since and not getattr(error, "retry_after", 0.0):
+            next_run = min(next_run, due)  # it may be over soon
         _log.warning("%s: %s; next try %s", self.name, error, moment(next_run))
-        changes = {
+        changes: dict[str, Any] = {
             "transient_errors_in_row": row,
             "transient_errors": status.transient_errors + 1,
             "last_error": str(error),
         }
+        if status.paused_since:
+            changes["paused_reason"] = str(error)
         return "error that may pass", changes, next_run
 
     def _pause(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
@@ -351,13 +359,13 @@ class _Graph:
                 _log.exception("%s: paused by an unexpected error", self.name)
         _let_go(error)
         since = status.paused_since or moment()
-        row = status.transient_errors_in_row + 1
-        later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, row))
+        self._paused += 1
+        later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, self._paused))
         changes = {
             "paused_since": since,
             "paused_reason": reason,
             "last_error": reason,
-            "transient_errors_in_row": row,
+            "transient_errors_in_row": 0,
         }
         return "paused", changes, min(later, due)
 

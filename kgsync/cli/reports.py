@@ -48,7 +48,8 @@ def show_status(found: Status, history: list[StepReport]) -> None:
     """Where the embeddings stand, how a scheduled sync gets on, and the history."""
     for line in found.run.lines() if found.run else ():
         output.text(line)
-    if found.pause is not None:
+    told = found.run is not None and found.run.running and found.run.paused_since
+    if found.pause is not None and not told:
         output.text(str(found.pause))
     if found.version is None:
         output.text(f"no embeddings in {found.state} yet; run kgsync step")
