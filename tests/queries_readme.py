@@ -71,6 +71,7 @@ GROUP BY ?p ORDER BY DESC(?n) LIMIT $k
 | `age` | a time span like `30m`, `12h` or `7d` | the moment that long ago, as xsd:dateTime |
 | `iris` | `--param` once for each | the list, for `VALUES ?x { $name }` |
 | `literals` | `--param` once for each | the list, for `?x IN ($name)` |
+| `values` | `--param` once for each | the list, for `VALUES ?x { $name }` |
 
 A default that begins with `?` is filled in by the sync: `?metadata` is its metadata graph,
 `?current` the number of its current version (or of that named by `--at`), `?previous` that of the

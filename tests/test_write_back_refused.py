@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -92,7 +91,7 @@ def test_elements_that_a_store_refuses_are_found_by_halving_and_remembered(
         assert_shows_all_but(endpoint_of(server), sync, left_out)
         if number == 1:
             assert 0 < len(proxy.faulted) < 60
-    known = json.loads((tmp_path / "state" / "literals.json").read_text())
+    known = sync.state.recall("literals.json")["copies"]
     assert all(copy["known"] or copy["refused"] for copy in known)
     proxy.program(refusing(iri("e3"), iri("e20"), iri("skip")))
     load(server, "4", 43, [])
