@@ -22,7 +22,7 @@ from kgsync.adapters.sparql_http import BROKEN, Answer, HalfwayError, Transport
 from kgsync.adapters.sparql_json import rows_of_json, table_of_json
 from kgsync.adapters.sparql_kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql_known import Known
-from kgsync.adapters.sparql_parts import Part, only_count, parts_of
+from kgsync.adapters.sparql_parts import Part, only_count, packed, parts_of
 from kgsync.adapters.sparql_xml import rows_of_xml
 from kgsync.errors import ConfigError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
@@ -220,7 +220,7 @@ class SparqlStore:
         """Push the edges of some buckets, in as few answers as the limit on rows allows."""
         most = self._known.max_rows or sum(buckets.values()) + 1
         with self._named_errors():
-            for names in _packed(buckets, max(1, most * 9 // 10)):
+            for names, _ in packed(buckets.items(), max(1, most * 9 // 10), len(buckets)):
                 where = queries.load("_pattern_buckets").pattern(
                     where=self._pattern(source),
                     digits=len(names[0]),
@@ -418,19 +418,6 @@ class SparqlStore:
 def _batched(names: list[str], size: int) -> Iterator[tuple[str, ...]]:
     for start in range(0, len(names), size):
         yield tuple(names[start : start + size])
-
-
-def _packed(buckets: dict[str, int], most: int) -> Iterator[list[str]]:
-    """As many buckets as fit together into an answer, one after the other."""
-    chosen: list[str] = []
-    size = 0
-    for name, count in buckets.items():
-        if chosen and size + count > most:
-            yield chosen
-            chosen, size = [], 0
-        chosen.append(name)
-        size += count
-    yield chosen
 
 
 def _ignore(batch: TripleBatch) -> None:

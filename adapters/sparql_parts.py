@@ -16,7 +16,7 @@ from kgsync import queries
 from kgsync.errors import PermanentStoreError, TransientStoreError
 from kgsync.queries import Pattern, is_iri, is_plain_iri
 
-__all__ = ["Part", "only_count", "parts_of"]
+__all__ = ["Part", "only_count", "packed", "parts_of"]
 
 Counts = Callable[[str], dict[str, int]]
 """Asks for names and counts; without names for one count, under an empty one."""
@@ -230,10 +230,10 @@ def _by_names(counts: dict[str, int], most: int, named: _Bind, hashed: _Bind) ->
     plain = {name: n for name, n in counts.items() if is_plain_iri(name)}
     doubtful = {name: n for name, n in counts.items() if name not in plain and is_iri(name)}
     for group in (plain, doubtful):
-        for names, count in _packed(group.items(), most):
+        for names, count in packed(group.items(), most):
             yield Part(named(names), count, Part(hashed(names), count))
     others = {name: n for name, n in counts.items() if not is_iri(name)}
-    for names, count in _packed(others.items(), most):
+    for names, count in packed(others.items(), most):
         yield Part(hashed(names), count)
 
 
@@ -276,19 +276,21 @@ def _by_hash(cut: _Cut, where: Pattern, total: int, digits: int = 1) -> Iterator
             "cannot be told apart by a hash; leave them out by a scope"
         )
     small = {start: n for start, n in counts.items() if n <= most}
-    for starts, count in _packed(small.items(), most):
+    for starts, count in packed(small.items(), most):
         yield Part(_bound("_pattern_hashes", where=where, digits=digits, starts=starts), count)
     for start in counts.keys() - small.keys():
         inner = _bound("_pattern_hashes", where=where, digits=digits, starts=[start])
         yield from _by_hash(cut, inner, counts[start], digits + 1)
 
 
-def _packed(counts: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list[str], int]]:
-    """As many as fit together, one after the other."""
+def packed(
+    counts: Iterable[tuple[str, int]], most: int, longest: int = _VALUES
+) -> Iterator[tuple[list[str], int]]:
+    """As many names as fit together, one group after the other: so many rows and names at most."""
     chosen: list[str] = []
     size = 0
     for name, count in counts:
-        if chosen and (size + count > most or len(chosen) == _VALUES):
+        if chosen and (size + count > most or len(chosen) == longest):
             yield chosen, size
             chosen, size = [], 0
         chosen.append(name)
