@@ -92,7 +92,7 @@ def _parse(data: bytes) -> TripleBatch:
 
 def _no_triple(texts: Any) -> TransientStoreError:
     return TransientStoreError(
-        f"the answer has a line that is no triple: {texts[0].as_py()[:200]!r}"
+        f"the answer has a line that is not a triple: {texts[0].as_py()[:200]!r}"
     )
 
 

@@ -179,7 +179,7 @@ class OxigraphStore:
     def compact(self) -> tuple[int, int]:
         """Write the directory anew; the store is closed by it."""
         if not self._owned:
-            raise ConfigError(f"{self.label} is no directory of its own that could be compacted")
+            raise ConfigError(f"{self.label} is not a store on disk that can be compacted")
         path = Path(self.label)
         before = bytes_on_disk(path)
         with self._errors():

@@ -9,7 +9,7 @@ fetched before an interruption.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,9 +78,8 @@ class SparqlStore:
         self._transport = Transport(endpoint)
         self._workspace = workspace
         self._known = (Known.load(workspace) if workspace else None) or self._probe()
-        if endpoint.max_rows:
-            self._known = replace(self._known, max_rows=endpoint.max_rows)
         self._transport.server = self._known.server
+        self._transport.expects = self._expects
         self.capabilities = StoreCapabilities(
             writable=endpoint.update_url is not None,
             named_graphs=True,
@@ -175,7 +174,7 @@ class SparqlStore:
         """Push the triples of a source that others may change meanwhile."""
         where = self._pattern(source)
         with self._named_errors():
-            most = self._known.max_rows
+            most = self._max_rows
             if not parts and (most is None or self._count(where) < most):
                 self._push_counted(where, receive, careful=careful)
                 return
@@ -218,7 +217,7 @@ class SparqlStore:
 
     def scan_buckets(self, source: TripleSource, buckets: dict[str, int], receive: Receive) -> None:
         """Push the edges of some buckets, in as few answers as the limit on rows allows."""
-        most = self._known.max_rows or sum(buckets.values()) + 1
+        most = self._max_rows or sum(buckets.values()) + 1
         with self._named_errors():
             for names, _ in packed(buckets.items(), max(1, most * 9 // 10), len(buckets)):
                 where = queries.load("_pattern_buckets").pattern(
@@ -246,7 +245,7 @@ class SparqlStore:
 
     def _scan_counted(self, where: Pattern, receive: Receive, careful: bool) -> None:
         total = self._count(where)
-        most = self._known.max_rows
+        most = self._max_rows
         if most is None or total <= most:
             came = self._push(where, receive, careful=careful)
             if came < total:
@@ -254,9 +253,14 @@ class SparqlStore:
                 raise TransientStoreError(f"{self.label} sent {came:,} of {total:,} triples")
             return
         with KeptParts(self._workspace, where, total) as kept:
-            for part in parts_of(self._counts, where, total, most):
-                for batch in self._batches(part, kept, careful):
-                    receive(batch)
+            try:
+                for part in parts_of(self._counts, where, total, most):
+                    for batch in self._batches(part, kept, careful):
+                        receive(batch)
+            except TransientStoreError:
+                with suppress(StoreError):
+                    self._look_for_lower_limit(where, min(total, most))
+                raise
 
     def _batches(self, part: Part, kept: KeptParts, careful: bool) -> list[TripleBatch]:
         """One part, without naming terms if the endpoint refuses to have them named."""
@@ -354,14 +358,29 @@ class SparqlStore:
 
     def find_limit(self, source: TripleSource) -> int | None:
         """How many rows an answer may have, as far as a graph can show it."""
-        if self._known.max_rows is None:
+        if self._max_rows is None:
             where = self._pattern(source)
-            some = queries.load("_pattern_some").pattern(where=where, most=_PROBED)
-            total = min(self._count(where), _PROBED)
-            came = self._push(some, _ignore, careful=False)
-            if _LEAST_LIMIT <= came < total:
-                self._remember(replace(self._known, suspected=None, max_rows=came - 1))
-        return self._known.max_rows
+            self._look_for_lower_limit(where, min(self._count(where), _PROBED))
+        return self._max_rows
+
+    def _expects(self, server: str) -> bool:
+        """Whether this is about a server; if not, it is forgotten for the next one who opens it."""
+        if not self._known.is_about(server) and self._workspace is not None:
+            Known.forget(self._workspace)
+        return self._known.is_about(server)
+
+    @property
+    def _max_rows(self) -> int | None:
+        """How many rows an answer may have, as far as anybody knows."""
+        limits = [self._endpoint.max_rows, self._known.max_rows]
+        return min((limit for limit in limits if limit), default=None)
+
+    def _look_for_lower_limit(self, where: Pattern, rows: int) -> None:
+        """Ask for as many rows as there are or should come, and see whether fewer do."""
+        some = queries.load("_pattern_some").pattern(where=where, most=rows)
+        came = self._push(some, _ignore, careful=False)
+        if _LEAST_LIMIT <= came < rows:
+            self._remember(replace(self._known, suspected=None, max_rows=came - 1))
 
     def _suspect(self, came: int) -> None:
         """Take a short answer for the endpoint's limit if it is as short the second time."""

@@ -13,7 +13,7 @@ from kgsync.graph.port import BucketTable
 __all__ = ["bucket_table", "named_counts", "number_and_sum"]
 
 _NO_EDGES = "-"
-"""The bucket of what is no edge."""
+"""The bucket of triples that are not edges."""
 
 
 def _rows(answer: Answer, columns: int | None = None) -> list[list[str]]:
@@ -24,15 +24,17 @@ def _rows(answer: Answer, columns: int | None = None) -> list[list[str]]:
         columns: How many it has to have; any number if not given.
 
     Raises:
-        TransientStoreError: It is no such table, or was cut off.
+        TransientStoreError: It is not such a table, or was cut off.
     """
     check_limit(answer)
     try:
         head, *rows = csv.reader(io.StringIO(answer.text().decode(), newline=""), strict=True)
     except (ValueError, csv.Error) as error:
-        raise TransientStoreError(f"the answer is no table: {error}") from error
+        raise TransientStoreError(f"the answer is not a table: {error}") from error
     if any(len(row) != (columns or len(head)) for row in rows):
-        raise TransientStoreError("the answer is no table: a row has other columns than the head")
+        raise TransientStoreError(
+            "the answer is not a table: a row has other columns than the head"
+        )
     return rows
 
 

@@ -54,6 +54,10 @@ class HalfwayError(TransientStoreError):
     """An answer failed after a part of it had been passed on: repeating it is not for us."""
 
 
+class OtherServerError(TransientStoreError):
+    """Another server answers at the address: what is known has to be found out again."""
+
+
 class _Request(SPARQLWrapper):
     """SPARQLWrapper with an opener of its own, which answers HTTP errors by itself."""
 
@@ -158,6 +162,8 @@ class Transport:
         self._watch = endpoint.watch or StoreWatch()
         self.server = ""
         """What the server called itself in its last answer."""
+        self.expects: Callable[[str], bool] = _any_server
+        """Whether a server is one about which the right things are known."""
         self.sleep: Callable[[float], None] = time.sleep
         self._closed: tuple[float, StoreError] | None = None
         """Until when the server does not want to be asked, and what it said."""
@@ -204,7 +210,11 @@ class Transport:
 
     def _opened(self, request: _Request) -> Any:
         response = request.query().response
-        self.server = self._messages.clean(response.headers.get("Server") or self.server)
+        server = self._messages.clean(response.headers.get("Server") or self.server)
+        if not self.expects(server):
+            response.close()
+            raise OtherServerError(f"another server answers: {server}, no longer {self.server}")
+        self.server = server
         state = response.headers.get("X-SQL-State")
         if state:
             response.close()
@@ -230,7 +240,9 @@ class Transport:
             except BROKEN as error:
                 reason = getattr(error, "reason", error)
                 found, wait = TransientStoreError(f"it cannot be reached: {reason!r}"), 0.0
-            if isinstance(found, HalfwayError) or not isinstance(found, TransientStoreError):
+            if isinstance(found, HalfwayError | OtherServerError) or not isinstance(
+                found, TransientStoreError
+            ):
                 raise self._named(found)
             tries += 1
             if wait > _LONGEST_WAIT:
@@ -285,6 +297,11 @@ class Transport:
         if isinstance(error, TransientStoreError) and isinstance(named, TransientStoreError):
             named.retry_after = error.retry_after
         return named
+
+
+def _any_server(_: str) -> bool:
+    """Nothing is known."""
+    return True
 
 
 def _retry_after(value: str | None) -> float:

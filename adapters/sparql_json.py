@@ -28,7 +28,7 @@ def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
         bindings = document["results"]["bindings"]
         rows = [tuple(_term(row.get(name)) for name in names) for row in bindings]
     except _MALFORMED as error:
-        raise TransientStoreError(f"the answer is no SPARQL result: {error!r}") from error
+        raise TransientStoreError(f"the answer is not a SPARQL result: {error!r}") from error
     return rows
 
 
@@ -44,7 +44,7 @@ def table_of_json(answer: Answer) -> Table:
         bindings = document["results"]["bindings"]
         rows = [tuple(_full_term(row.get(name)) for name in names) for row in bindings]
     except _MALFORMED as error:
-        raise TransientStoreError(f"the answer is no SPARQL result: {error!r}") from error
+        raise TransientStoreError(f"the answer is not a SPARQL result: {error!r}") from error
     return Table(names, rows)
 
 

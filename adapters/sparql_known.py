@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -61,6 +62,16 @@ class Known:
         """Remember it."""
         workspace.mkdir(parents=True, exist_ok=True)
         write_file(workspace / _FILE, json.dumps(sealed(asdict(self))))
+
+    @staticmethod
+    def forget(workspace: Path) -> None:
+        """Have it found out again."""
+        with suppress(OSError):  # then it is forgotten the next time
+            (workspace / _FILE).unlink(missing_ok=True)
+
+    def is_about(self, server: str) -> bool:
+        """Whether a server is of the kind that this was found out about, of any version."""
+        return server.partition("/")[0] == self.server.partition("/")[0]
 
     @property
     def is_virtuoso(self) -> bool:

@@ -306,7 +306,7 @@ def only_count(counts: dict[str, int]) -> int:
         TransientStoreError: It has none.
     """
     if counts.keys() != {""}:
-        raise TransientStoreError("the answer to a count is no count")
+        raise TransientStoreError("the answer to a count is not a number")
     return counts[""]
 
 

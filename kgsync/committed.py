@@ -72,6 +72,14 @@ class CommittedVersion:
             {"entity": arrays["entity_last_seen"], "relation": arrays["relation_last_seen"]},
         )
 
+    def check_graph(self) -> None:
+        """Read the graph now.
+
+        Raises:
+            StateCorruptedError: It is damaged.
+        """
+        _ = self.graph
+
     @cached_property
     def tables(self) -> dict[str, Any]:
         """The model's tables as numpy arrays."""

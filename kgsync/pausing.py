@@ -7,7 +7,6 @@ filled again, so it is only taken when it has been at rest for `settle`, or afte
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +25,7 @@ from kgsync.errors import (
 from kgsync.gathering import Choice
 from kgsync.listener import Listener
 from kgsync.reading import Reading, check_removal
+from kgsync.settling import wait_for_rest
 from kgsync.state import State
 
 __all__ = ["Pause", "pausing", "read_checked"]
@@ -35,8 +35,6 @@ _SLACK = 1.1
 """A removal that was accepted may have grown by so much meanwhile."""
 _NOTABLE_SHARE = 0.001
 """Of the edges of a live graph: if more are gone, they may be about to come back."""
-_TICK_SECONDS = 0.5
-"""How often someone who waits looks whether to go on."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ def _read_at_rest(
     Raises:
         TransientStoreError: It is still being filled.
     """
-    _wait(seconds_of(settle), listener)
+    wait_for_rest(seconds_of(settle), listener)
     second = read()
     deleted = first.change.deleted_triples, second.change.deleted_triples
     back = len(deleted[0].minus(deleted[1]))
@@ -193,11 +191,3 @@ def _read_at_rest(
             f"{gone:,} went; it is taken when it has been at rest for so long"
         )
     return second
-
-
-def _wait(seconds: float, listener: Listener) -> None:
-    listener.phase("waiting for rest")
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, _TICK_SECONDS))
-        listener.progress("waiting for rest", round(seconds - left), round(seconds))

@@ -189,7 +189,9 @@ class PublishTarget:
         """Give back the disk space of what was deleted from the store; see `CompactStore`."""
         with self._store(None) as store:
             if not isinstance(store, CompactStore):
-                raise ConfigError(f"{store.label} is no embedded store: it compacts itself, or not")
+                raise ConfigError(
+                    f"{store.label} is not an embedded store: only those can be compacted"
+                )
             return store.compact()
 
     def _write(self, write: Callable[[GraphStore], T]) -> T | None:

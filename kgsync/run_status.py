@@ -45,6 +45,9 @@ class RunStatus:
     transient_errors_in_row: int = 0
     transient_errors: int = 0
     last_error: str | None = None
+    last_error_at: str | None = None
+    phase: str | None = None
+    """What the running step is doing, if that takes long."""
     paused_since: str | None = None
     """Since when the graph is left alone; it is looked at all the same."""
     paused_reason: str | None = None
@@ -78,7 +81,7 @@ class RunStatus:
         if self.running:
             lines = [
                 f"running (pid {self.pid}) {self.schedule}, since {self.started}: {counts}",
-                f"{last}; next {self.next_run or 'when this one is done'}",
+                f"{last}; next {self.next_run or self._meanwhile()}",
             ]
         else:
             how = f"stopped {self.stopped}" if self.stopped else f"pid {self.pid} is gone"
@@ -93,8 +96,12 @@ class RunStatus:
             row, total = self.transient_errors_in_row, self.transient_errors
             lines.append(f"errors that may pass: {row} in a row, {total} in all")
         if self.last_error and not (self.running and self.paused_since):
-            lines.append(f"last error: {self.last_error}")
+            when = f" at {self.last_error_at}" if self.last_error_at else ""
+            lines.append(f"last error{when}: {self.last_error}")
         return lines
+
+    def _meanwhile(self) -> str:
+        return f"when this one is done ({self.phase})" if self.phase else "when this one is done"
 
 
 class RunFile:

@@ -45,6 +45,8 @@ __all__ = ["Schedule"]
 
 _COMMITTING = "commit", "publish"
 """Phases that a step ends with: from here on it is finished."""
+_LONG = "waiting for rest", "compile", "train", "update"
+"""Phases that the status tells of."""
 _LOOK_SECONDS = 0.5
 """How often a waiting main thread looks for signals that the system gave to another thread."""
 _JUMP_SECONDS = 5.0
@@ -222,7 +224,7 @@ class _Graph:
     def abandoning(self, stopping: threading.Event) -> Iterator[None]:
         """Let steps be abandoned for a while."""
         listener = self.sync.listener
-        self.sync.listener = _Abandoning(listener, stopping)
+        self.sync.listener = _Abandoning(listener, stopping, self.file)
         try:
             yield
         finally:
@@ -260,7 +262,10 @@ class _Graph:
 
     def end(self, outcome: str, **changes: Any) -> None:
         """Note how a run ended."""
-        self.file.update(last_end=moment(), last_outcome=outcome, waiting_for=None, **changes)
+        if changes.get("last_error"):
+            changes["last_error_at"] = moment()
+        over = {"waiting_for": None, "phase": None}
+        self.file.update(last_end=moment(), last_outcome=outcome, **over, **changes)
 
     def run(self, due: datetime) -> datetime:
         """Take all versions there are.
@@ -276,7 +281,7 @@ class _Graph:
             SettingsChangedError: The settings fit the stored vectors no more.
         """
         watch = self.sync.watch
-        watch.on_wait = lambda text: self.file.update(waiting_for=text)
+        watch.on_wait = self._wait_for
         started, busy = time.monotonic(), watch.busy_seconds
         try:
             outcome = self._catch_up()
@@ -306,6 +311,11 @@ class _Graph:
             **changes,
         )
         return next_run
+
+    def _wait_for(self, reason: str | None) -> None:
+        if reason is not None:
+            _log.warning("%s: waiting: %s", self.name, reason)
+        self.file.update(waiting_for=reason)
 
     def _catch_up(self) -> str:
         """Step until there is nothing new; returns what came of it."""
@@ -411,13 +421,16 @@ class _AbandonedError(Exception):
 class _Abandoning:
     """Passes on what it hears, and leaves a step that is not being committed when told to stop."""
 
-    def __init__(self, listener: Listener, stopping: threading.Event) -> None:
+    def __init__(self, listener: Listener, stopping: threading.Event, file: RunFile) -> None:
         self._listener = listener
         self._stopping = stopping
+        self._file = file
 
     def phase(self, name: str) -> None:
         if self._stopping.is_set() and name not in _COMMITTING:
             raise _AbandonedError
+        if name in _LONG:
+            self._file.update(phase=name)
         self._listener.phase(name)
 
     def progress(self, name: str, done: int, total: int) -> None:

@@ -10,13 +10,16 @@ from kgsync.durations import seconds_of
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import DatedReader, GraphStore, TripleSource
 from kgsync.graph.versions import GraphVersion, VersionList
+from kgsync.listener import Listener
 from kgsync.state import State
 
-__all__ = ["await_rest"]
+__all__ = ["await_rest", "wait_for_rest"]
 
 _LOOKS = "looks.json"
 _GROWTH = 0.001
 """Share by which a live graph may change while it settles: it need not ever be at rest."""
+_TICK_SECONDS = 0.5
+"""How often someone who waits looks whether to go on."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ def await_rest(
     ahead: tuple[GraphVersion, ...],
     settings: Settings,
     state: State,
+    listener: Listener,
     *,
     initial: bool = False,
 ) -> tuple[GraphVersion, ...]:
@@ -52,13 +56,14 @@ def await_rest(
     """
     settle = seconds_of(settings.source.settle)
     if isinstance(store, DatedReader):
-        _await_files(store, ahead[-1] if settings.schedule.latest_only else ahead[0], settings)
+        newest = ahead[-1] if settings.schedule.latest_only else ahead[0]
+        _await_files(store, newest, settings, listener)
         return ahead
     if versions.declared or not store.capabilities.shared or not settle:
         return ahead
     if versions.order == "live":
         if initial:
-            _await_load(store, ahead[0], settings)
+            _await_load(store, ahead[0], settings, listener)
         return ahead
     known, looks = _recalled(state), {}
     for version in ahead:
@@ -68,7 +73,7 @@ def await_rest(
     first = ahead[-1] if schedule.latest_only else ahead[0]
     before = looks[first.name]
     # A clock that was set back must not make it wait for long.
-    time.sleep(min(settle, max(0.0, before.at + settle - time.time())))
+    wait_for_rest(min(settle, before.at + settle - time.time()), listener)
     # Where changes gather, a step may go on to the versions after the first.
     candidates = ahead if schedule.min_change and not schedule.latest_only else (first,)
     resting = 0
@@ -90,10 +95,24 @@ def await_rest(
     return ahead[:resting] if candidates is ahead else ahead
 
 
-def _await_load(store: GraphStore, version: GraphVersion, settings: Settings) -> None:
+def wait_for_rest(seconds: float, listener: Listener) -> None:
+    """Wait, and let the listener end that by raising something."""
+    if seconds <= 0:
+        return
+    listener.phase("waiting for rest")
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, _TICK_SECONDS))
+        listener.progress("waiting for rest", round(seconds - left), round(seconds))
+    listener.phase("fetch")
+
+
+def _await_load(
+    store: GraphStore, version: GraphVersion, settings: Settings, listener: Listener
+) -> None:
     """Wait once for `settle`, in which a live graph must not change by more than a little."""
     before = _count(store, version, settings)
-    time.sleep(seconds_of(settings.source.settle))
+    wait_for_rest(seconds_of(settings.source.settle), listener)
     after = _count(store, version, settings)
     if abs(after - before) > before * _GROWTH:
         raise TransientStoreError(
@@ -103,13 +122,15 @@ def _await_load(store: GraphStore, version: GraphVersion, settings: Settings) ->
         )
 
 
-def _await_files(store: DatedReader, version: GraphVersion, settings: Settings) -> None:
+def _await_files(
+    store: DatedReader, version: GraphVersion, settings: Settings, listener: Listener
+) -> None:
     """Wait until no file of a version has been written for `settle`: a copy may be under way."""
     settle = seconds_of(settings.source.settle)
     source = TripleSource(version.graph, settings.scope_text())
     age = time.time() - store.touched(source)
     if 0 <= age < settle:
-        time.sleep(settle - age)
+        wait_for_rest(settle - age, listener)
         if time.time() - store.touched(source) < settle:
             raise TransientStoreError(
                 f"files of <{version.name}> in {store.label} are still being written; it is taken "

@@ -98,6 +98,14 @@ class State:
         """
         return uuid_of(self.path / "state.json", self._store)
 
+    def check_identity(self) -> None:
+        """See that this is a state of this store, in a format that is known.
+
+        Raises:
+            StateError: It is not.
+        """
+        uuid_of(self.path / "state.json", self._store)
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the state for one writer. A process that dies holds nothing.
@@ -296,14 +304,15 @@ class State:
     def set_aside_current(self) -> None:
         """Move a damaged current version out of the way, without losing what is left of it."""
         pointer, highest = self._pointer_or_none(), self.next_number() - 1
-        if pointer is None:
-            with suppress(FileNotFoundError):
-                (self.path / "CURRENT").rename(self.path / "damaged-CURRENT")
-        elif pointer.version is not None and self._folder(pointer.version).exists():
-            folder = self._folder(pointer.version)
-            folder.rename(self.path / f"damaged-{folder.name}")
-            self.history.forget(pointer.version)
-        self._point(None, highest)
+        with self.writing("the damaged version"):
+            if pointer is None:
+                with suppress(FileNotFoundError):
+                    (self.path / "CURRENT").rename(self.path / "damaged-CURRENT")
+            elif pointer.version is not None and self._folder(pointer.version).exists():
+                folder = self._folder(pointer.version)
+                folder.rename(self.path / f"damaged-{folder.name}")
+                self.history.forget(pointer.version)
+            self._point(None, highest)
 
     def _create(self) -> None:
         """Give a new directory its identity; only called under the lock."""

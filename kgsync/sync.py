@@ -25,6 +25,7 @@ from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.living import Living
 from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
+from kgsync.graph.versions import GraphVersion, VersionList
 from kgsync.graph.watch import StoreWatch
 from kgsync.listener import Listener, Phases, SilentListener
 from kgsync.memory import forget_peak
@@ -180,9 +181,7 @@ class KGSync(Reader):
                 if not ahead:
                     Pause.end(self.state)
                     return nothing
-                ahead = await_rest(
-                    store, versions, ahead, self.settings, self.state, initial=current is None
-                )
+                ahead = self._await_rest(store, versions, ahead, initial=current is None)
 
                 def read() -> Choice:
                     return choose(store, ahead, current, self.settings, self.state, now=now)
@@ -236,7 +235,7 @@ class KGSync(Reader):
                 self._publish().check(store, None)
                 versions = versions_of(store, self.settings)
                 newest = versions.versions[-1:]
-                await_rest(store, versions, newest, self.settings, self.state, initial=True)
+                self._await_rest(store, versions, newest, initial=True)
                 earlier = replace(Earlier.committed(current, self.settings), base=None)
                 reading = read_version(store, newest, earlier, self.settings)
             cost = Cost()
@@ -269,7 +268,7 @@ class KGSync(Reader):
                 self._publish().check(store, None)
                 versions = versions_of(store, self.settings)
                 ahead = todo(versions, None, self.settings)
-                ahead = await_rest(store, versions, ahead, self.settings, self.state, initial=True)
+                ahead = self._await_rest(store, versions, ahead, initial=True)
                 earlier = Earlier.committed(None, self.settings)
                 reading = read_version(store, ahead, earlier, self.settings)
             with phases("adopt"):
@@ -355,15 +354,27 @@ class KGSync(Reader):
 
     def _current_or_damage(self) -> tuple[CommittedVersion | None, tuple[str, ...]]:
         """The committed version, or a warning about it if it is damaged and set aside."""
-        assert self.state.uuid  # training does not cure damage to it
+        self.state.check_identity()  # training does not cure damage to it
         try:
             current = self._current()
             if current is not None:
-                assert current.graph  # reads and checks what a rebuild carries on
+                current.check_graph()  # a rebuild carries its ids on
         except StateCorruptedError as error:
             self.state.set_aside_current()
             return None, (f"ids start anew, the damaged version was set aside: {error}",)
         return current, ()
+
+    def _await_rest(
+        self,
+        store: GraphStore,
+        versions: VersionList,
+        ahead: tuple[GraphVersion, ...],
+        *,
+        initial: bool,
+    ) -> tuple[GraphVersion, ...]:
+        return await_rest(
+            store, versions, ahead, self.settings, self.state, self.listener, initial=initial
+        )
 
     def _check_settings(self, current: CommittedVersion | None) -> None:
         if current is None:

@@ -52,7 +52,9 @@ def show_status(found: Status, history: list[StepReport]) -> None:
     if found.pause is not None and not told:
         output.text(str(found.pause))
     if found.version is None:
-        output.text(f"no embeddings in {found.state} yet; run kgsync step")
+        running = found.run is not None and found.run.running
+        remedy = "" if running else "; run kgsync step"
+        output.text(f"no embeddings in {found.state} yet{remedy}")
         return
     assert found.model is not None
     output.text(f"version {found.version} of {found.graph_version}, committed {found.created}")

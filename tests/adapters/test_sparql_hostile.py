@@ -115,7 +115,7 @@ def test_json_that_is_nested_without_end_is_an_error_in_one_sentence(
 ) -> None:
     store = hostile(answered("application/sparql-results+json", b"[" * 200_000), "SELECT ?x")
     more: list[Any] = [] if read == "select" else [{}]
-    with pytest.raises(TransientStoreError, match="no SPARQL result"):
+    with pytest.raises(TransientStoreError, match="not a SPARQL result"):
         getattr(store, read)("SELECT ?x WHERE { }", *more)
 
 

@@ -19,6 +19,7 @@ from tests.servers import faults
 from tests.servers.messages import Recorded
 from tests.servers.proxy import Exchange, Fault, FaultProxy, Rule
 from tests.servers.server import Server
+from tests.servers.virtuoso import Virtuoso
 
 GRAPH = EX + "large"
 SOURCE = TripleSource(GRAPH)
@@ -121,6 +122,33 @@ def test_a_limit_of_virtuoso_is_found_out_and_remembered(virtuoso: Server, tmp_p
     again = SparqlStore(endpoint_of(virtuoso), tmp_path)
     assert again.find_limit(SOURCE) == 10_000
     assert scanned(again).total() == count
+
+
+def test_a_limit_that_was_lowered_is_found_out(
+    new_virtuoso: Callable[..., Virtuoso], tmp_path: Path
+) -> None:
+    server = new_virtuoso(max_rows=2000)
+    text = "".join(edge(f"s{i // 2}", "p", f"o{i}") for i in range(3000))
+    server.load(GRAPH, text)
+    assert SparqlStore(endpoint_of(server), tmp_path).find_limit(SOURCE) == 2000
+    server.stop()
+    server.max_rows = 500
+    server.start()
+    with pytest.raises(TransientStoreError):
+        scanned(SparqlStore(endpoint_of(server), tmp_path))
+    assert scanned(SparqlStore(endpoint_of(server), tmp_path)) == expected_rows(text)
+
+
+def test_what_is_known_about_one_server_is_not_believed_of_another(
+    virtuoso: Server, oxigraph_server: Server, tmp_path: Path
+) -> None:
+    SparqlStore(endpoint_of(virtuoso), tmp_path)
+    moved = SparqlStore(endpoint_of(oxigraph_server), tmp_path)  # as if the address were the same
+    with pytest.raises(TransientStoreError, match=r"another server answers: .*no longer Virtuoso"):
+        moved.graphs()
+    again = SparqlStore(endpoint_of(oxigraph_server), tmp_path)
+    assert again.capabilities.buckets == "sums"
+    assert not again.capabilities.union_default_graph
 
 
 def test_blank_nodes_that_cannot_be_told_apart_are_an_error(server: Server) -> None:

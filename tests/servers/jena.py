@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import urllib.parse
 import zipfile
 from pathlib import Path
 
-from tests.servers.server import Server
+from tests.servers.server import OpenServer
 
 _JARS = Path("/usr/share/java")
 _NEEDED = (
@@ -20,8 +19,10 @@ _NEEDED = (
 _MESSAGES = "org/apache/jena/ext/"
 
 
-class Jena(Server):
+class Jena(OpenServer):
     """A Jena that anyone may read and change. Its SPARQL parser is strict about IRIs."""
+
+    _graph_store = "data"
 
     @classmethod
     def missing(cls) -> str | None:
@@ -30,31 +31,6 @@ class Jena(Server):
         if not (_JARS / "jena-arq.jar").is_file():
             return "Jena is not installed: apt-get install libapache-jena-java"
         return None
-
-    @property
-    def query_url(self) -> str:
-        return f"{self.base_url}/query"
-
-    @property
-    def update_url(self) -> str:
-        return f"{self.base_url}/update"
-
-    @property
-    def graph_store_url(self) -> str:
-        return f"{self.base_url}/data"
-
-    def load(self, graph: str | None, ntriples: str | bytes) -> None:
-        """None is the default graph."""
-        where = "default" if graph is None else urllib.parse.urlencode({"graph": graph})
-        self.request(
-            "POST",
-            f"{self.graph_store_url}?{where}",
-            ntriples if isinstance(ntriples, bytes) else ntriples.encode(),
-            {"Content-Type": "application/n-triples"},
-        )
-
-    def clear(self) -> None:
-        self.update("DROP ALL")
 
     def _command(self, folder: Path, ports: list[int]) -> list[str]:
         jars = [str(_JARS / f"{name}.jar") for name in _NEEDED]

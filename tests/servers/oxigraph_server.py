@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-import urllib.parse
 from pathlib import Path
 
-from tests.servers.server import HOST, Server
+from tests.servers.server import HOST, OpenServer
 
 
 def _program() -> Path:
@@ -14,13 +13,16 @@ def _program() -> Path:
     return Path(sys.executable).with_name("oxigraph")
 
 
-class OxigraphServer(Server):
+class OxigraphServer(OpenServer):
     """An Oxigraph that anyone may read and change.
 
     Args:
         location: Where it keeps its data; None keeps them in memory, until it ends.
         timeout_s: After how many seconds it breaks off a query.
     """
+
+    # Without a transaction it uses its bulk loader.
+    _graph_store, _load_option = "store", "&no_transaction"
 
     def __init__(self, location: Path | None = None, *, timeout_s: int | None = None) -> None:
         super().__init__()
@@ -30,32 +32,6 @@ class OxigraphServer(Server):
     @classmethod
     def missing(cls) -> str | None:
         return None if _program().is_file() else "oxigraph is not installed: pip install oxigraph"
-
-    @property
-    def query_url(self) -> str:
-        return f"{self.base_url}/query"
-
-    @property
-    def update_url(self) -> str:
-        return f"{self.base_url}/update"
-
-    @property
-    def graph_store_url(self) -> str:
-        return f"{self.base_url}/store"
-
-    def load(self, graph: str | None, ntriples: str | bytes) -> None:
-        """None is the default graph."""
-        where = "default" if graph is None else urllib.parse.urlencode({"graph": graph})
-        # Without a transaction it uses its bulk loader.
-        self.request(
-            "POST",
-            f"{self.graph_store_url}?{where}&no_transaction",
-            ntriples if isinstance(ntriples, bytes) else ntriples.encode(),
-            {"Content-Type": "application/n-triples"},
-        )
-
-    def clear(self) -> None:
-        self.update("DROP ALL")
 
     def _command(self, folder: Path, ports: list[int]) -> list[str]:
         command = [str(_program()), "serve", "--bind", f"{HOST}:{ports[0]}"]

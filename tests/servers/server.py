@@ -269,3 +269,36 @@ class Server(ABC):
             process.kill()
             process.wait()
             raise
+
+
+class OpenServer(Server):
+    """A server that anyone may read and change, with the usual three addresses."""
+
+    _graph_store: str
+    """Last part of the address at which graphs are loaded."""
+    _load_option = ""
+
+    @property
+    def query_url(self) -> str:
+        return f"{self.base_url}/query"
+
+    @property
+    def update_url(self) -> str:
+        return f"{self.base_url}/update"
+
+    @property
+    def graph_store_url(self) -> str:
+        return f"{self.base_url}/{self._graph_store}"
+
+    def load(self, graph: str | None, ntriples: str | bytes) -> None:
+        """None is the default graph."""
+        where = "default" if graph is None else urllib.parse.urlencode({"graph": graph})
+        self.request(
+            "POST",
+            f"{self.graph_store_url}?{where}{self._load_option}",
+            ntriples if isinstance(ntriples, bytes) else ntriples.encode(),
+            {"Content-Type": "application/n-triples"},
+        )
+
+    def clear(self) -> None:
+        self.update("DROP ALL")
