@@ -1,9 +1,11 @@
 """Does a step cost more when the history is long? CPU and memory along many tiny versions.
 
 `python -m tests.benchmarks.history --versions 1000` adds one version at a time to an embedded
-store, steps, and then polls when there is nothing new. Processor time is that of all threads of
-this process. Other load on the machine shows in it all the same, so that a piece of work that never
-changes is measured beside it, and the last ratios are corrected by it.
+store, steps, and then polls a few times when there is nothing new. Processor time is that of all
+threads of this process: the first poll after a step bears what the store still does in the
+background for that step, and has a column of its own. Other load on the machine shows in it all the
+same, so that a piece of work that never changes is measured beside it, and the last ratios are
+corrected by it.
 """
 
 from __future__ import annotations
@@ -27,10 +29,13 @@ from tests.benchmarks.table import aligned, machine
 from tests.worlds import GRAPHS, quads, quick_settings, ring
 
 _SIZE = 12
+_POLLS = 5
+"""Polls that find nothing new after a step, besides the first."""
 _HEAD = (
     "versions",
     "step ms",
     "median ms",
+    "first poll ms",
     "idle poll ms",
     "reference ms",
     "step ÷ first",
@@ -47,8 +52,10 @@ class Window:
     """The version after them."""
     steps: list[float]
     """Processor seconds of each."""
+    first_polls: list[float]
+    """Processor seconds of the poll right after each step."""
     polls: list[float]
-    """Processor seconds of each poll that found nothing new."""
+    """Processor seconds of each later poll that found nothing new."""
     reference: float
     """Processor seconds of work that never changes: how fast the machine was meanwhile."""
     resident: float
@@ -86,19 +93,22 @@ def _windows(folder: Path, options: argparse.Namespace) -> Iterator[Window]:
     if not options.open:
         del store
     steps: list[float] = []
+    first_polls: list[float] = []
     polls: list[float] = []
     references: list[float] = []
     for number in range(1, options.versions + 1):
         _load(store if options.open else ox.Store(str(path)), number, options.kept)
         steps.append(_cpu(sync, number))
-        polls.append(_cpu(sync, number))
+        first_polls.append(_cpu(sync, number))
+        polls.append(mean(_cpu(sync, number) for _ in range(_POLLS)))
         references.append(_reference())
         if number % options.window == 0 or number == options.versions:
             # The first steps import, compile and train from scratch.
             skipped = min(10, number - 1) if number == options.window else 0
             reference = mean(references[skipped:])
-            yield Window(number, steps[skipped:], polls[skipped:], reference, resident_mb())
-            steps, polls, references = [], [], []
+            kept = (times[skipped:] for times in (steps, first_polls, polls))
+            yield Window(number, *kept, reference, resident_mb())
+            steps, first_polls, polls, references = [], [], [], []
 
 
 def _load(store: ox.Store, number: int, kept: int) -> None:
@@ -132,6 +142,7 @@ def _row(window: Window, first: Window) -> tuple[str, ...]:
         f"{window.last:,}",
         f"{step * 1e3:.1f}",
         f"{median(window.steps) * 1e3:.1f}",
+        f"{mean(window.first_polls) * 1e3:.2f}",
         f"{poll * 1e3:.2f}",
         f"{window.reference * 1e3:.2f}",
         f"{step / mean(first.steps) / slower:.2f}",
