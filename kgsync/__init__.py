@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgsync.config import Settings, load_settings
-    from kgsync.embeddings import Embeddings, load
     from kgsync.errors import KgsyncError
     from kgsync.graph.change import ChangeSet
     from kgsync.graph.endpoint import Endpoint
     from kgsync.graph.stores import open_store
     from kgsync.graph.table import Table
-    from kgsync.querying import rdflib_functions, sparql_functions
-    from kgsync.report import Plan, Status, StepReport
+    from kgsync.state.report import Plan, Status, StepReport
     from kgsync.sync import KGSync
+    from kgsync.vectors.embeddings import Embeddings, load
+    from kgsync.vectors.querying import rdflib_functions, sparql_functions
 
 __version__ = "0.1.0"
 
@@ -39,20 +39,20 @@ __all__ = [
 
 _HOMES = {
     "ChangeSet": "kgsync.graph.change",
-    "Embeddings": "kgsync.embeddings",
+    "Embeddings": "kgsync.vectors.embeddings",
     "Endpoint": "kgsync.graph.endpoint",
     "KGSync": "kgsync.sync",
     "KgsyncError": "kgsync.errors",
-    "Plan": "kgsync.report",
+    "Plan": "kgsync.state.report",
     "Settings": "kgsync.config",
-    "Status": "kgsync.report",
-    "StepReport": "kgsync.report",
+    "Status": "kgsync.state.report",
+    "StepReport": "kgsync.state.report",
     "Table": "kgsync.graph.table",
-    "load": "kgsync.embeddings",
+    "load": "kgsync.vectors.embeddings",
     "load_settings": "kgsync.config",
     "open_store": "kgsync.graph.stores",
-    "rdflib_functions": "kgsync.querying",
-    "sparql_functions": "kgsync.querying",
+    "rdflib_functions": "kgsync.vectors.querying",
+    "sparql_functions": "kgsync.vectors.querying",
 }
 
 

@@ -7,32 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgsync.committed import CommittedVersion
-from kgsync.committing import commit, make_current
+from kgsync.common.cost import Cost
+from kgsync.common.listener import Listener, Phases, SilentListener
+from kgsync.common.memory import forget_peak
+from kgsync.common.seeds import Seeds
 from kgsync.config import Settings, load_settings
-from kgsync.config_differences import differences
-from kgsync.draft import Trained
-from kgsync.entry import show_current
+from kgsync.config.differences import differences
 from kgsync.errors import (
     ConfigError,
     SettingsChangedError,
     StateCorruptedError,
     StateError,
 )
-from kgsync.evaluation.cost import Cost
-from kgsync.gathering import Choice, Waiting, choose
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.living import Living
 from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
 from kgsync.graph.versions import GraphVersion, VersionList
 from kgsync.graph.watch import StoreWatch
-from kgsync.listener import Listener, Phases, SilentListener
-from kgsync.memory import forget_peak
-from kgsync.pausing import Pause, pausing, read_checked
-from kgsync.publish.sidecar import load_vectors
-from kgsync.reader import Reader
-from kgsync.reading import (
+from kgsync.service.pausing import Pause, pausing, read_checked
+from kgsync.source.gathering import Choice, Waiting, choose
+from kgsync.source.reading import (
     Earlier,
     Reading,
     graph_version_of,
@@ -42,15 +37,20 @@ from kgsync.reading import (
     todo,
     versions_of,
 )
-from kgsync.report import Plan, StepReport
-from kgsync.rewritten import CommittedFiles, remember_files
-from kgsync.seeds import Seeds
-from kgsync.settling import await_rest
-from kgsync.state import State
+from kgsync.source.rewritten import CommittedFiles, remember_files
+from kgsync.source.settling import await_rest
+from kgsync.state.committed import CommittedVersion
+from kgsync.state.committing import commit, make_current
+from kgsync.state.directory import State
+from kgsync.state.draft import Trained
+from kgsync.state.entry import show_current
+from kgsync.state.report import Plan, StepReport
+from kgsync.state.sidecar import load_vectors
 from kgsync.training.threads import use_threads
+from kgsync.vectors.reader import Reader
 
 if TYPE_CHECKING:
-    from kgsync.schedule import Schedule
+    from kgsync.service.schedule import Schedule
     from kgsync.training.problem import Problem
 
 __all__ = ["KGSync"]
@@ -250,7 +250,7 @@ class KGSync(Reader):
         """Take existing vectors as the first version, unmoved; nothing is trained.
 
         Args:
-            file: Vectors by IRI; see `kgsync.publish.sidecar.load_vectors`.
+            file: Vectors by IRI; see `kgsync.state.sidecar.load_vectors`.
 
         Raises:
             StateError: The state has versions already.
@@ -338,7 +338,7 @@ class KGSync(Reader):
             ConfigError: Neither the arguments nor the settings say when.
             SettingsChangedError: A setting fits the vectors no more. Any other error pauses it.
         """
-        from kgsync.schedule import Schedule
+        from kgsync.service.schedule import Schedule
 
         self._schedule = Schedule([self], every, cron)
         self._schedule.run()
@@ -394,7 +394,7 @@ class KGSync(Reader):
         self, reading: Reading, current: CommittedVersion | None, phases: Phases, cost: Cost
     ) -> Trained:
         use_threads(self.settings.run.threads)
-        from kgsync.learning import learn
+        from kgsync.training.learning import learn
 
         return learn(reading, current, self._problem(reading), phases, cost)
 
@@ -402,7 +402,7 @@ class KGSync(Reader):
         self, reading: Reading, vectors: dict[str, tuple[list[str], Any]], file: str
     ) -> Trained:
         use_threads(self.settings.run.threads)
-        from kgsync.learning import adopt
+        from kgsync.training.learning import adopt
 
         return adopt(reading, self._problem(reading), vectors, file)
 

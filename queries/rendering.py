@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from kgsync.durations import seconds_of
+from kgsync.common.durations import seconds_of
 from kgsync.errors import ConfigError
 
 __all__ = ["KINDS", "Pattern", "Value", "check_iri", "is_iri", "is_plain_iri", "render"]

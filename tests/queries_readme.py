@@ -14,8 +14,8 @@ from kgsync import KGSync, queries
 from kgsync.cli.demo import run_demo
 from kgsync.cli.demo_graph import BASE, HEROINE
 from kgsync.cli.query import table_lines
+from kgsync.common.listener import SilentListener
 from kgsync.graph.table import Table
-from kgsync.listener import SilentListener
 from kgsync.queries import Parameter, Query
 
 README = Path(queries.__path__[0]).resolve() / "README.md"

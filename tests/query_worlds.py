@@ -13,7 +13,7 @@ from rdflib import Dataset
 from kgsync import KGSync
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.graph.stores import StoreTarget
-from kgsync.report import StepReport
+from kgsync.state.report import StepReport
 from tests.adapters.kinds import endpoint_of
 from tests.servers.server import Server
 from tests.worlds import EX, GRAPHS, fill, iri, quick_settings, versions

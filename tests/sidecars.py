@@ -16,8 +16,8 @@ from kgsync import KGSync
 from kgsync.config import PublishSettings, StateSettings
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex, TermTable
-from kgsync.publish.delta import Rows, delta_table
-from kgsync.publish.sidecar import Sidecar, write_sidecar
+from kgsync.state.delta import Rows, delta_table
+from kgsync.state.sidecar import Sidecar, write_sidecar
 from tests.worlds import GRAPHS, fill, quick_settings
 
 

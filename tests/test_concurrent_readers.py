@@ -15,9 +15,10 @@ import pytest
 
 import kgsync
 from kgsync import KGSync
+from kgsync.common import checksums as files
 from kgsync.config import PublishSettings, StateSettings
-from kgsync.publish import files, opening
-from kgsync.state import State
+from kgsync.state import opening
+from kgsync.state.directory import State
 from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
 
 

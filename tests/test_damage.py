@@ -20,13 +20,13 @@ import pytest
 
 import kgsync
 from kgsync import KGSync
-from kgsync.adapters.sparql_kept import KeptParts
-from kgsync.adapters.sparql_parts import Part
+from kgsync.adapters.sparql.kept import KeptParts
+from kgsync.adapters.sparql.parts import Part
 from kgsync.config import PublishSettings
 from kgsync.errors import KgsyncError, StateCorruptedError
 from kgsync.graph.port import TripleSource
-from kgsync.run_status import RunFile, RunStatus
-from kgsync.state import State
+from kgsync.service.run_status import RunFile, RunStatus
+from kgsync.state.directory import State
 from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
 
 

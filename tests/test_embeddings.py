@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 import kgsync
 from kgsync import KGSync
-from kgsync.durable import sealed
+from kgsync.common.durable import sealed
 from kgsync.errors import ConfigError, StateCorruptedError, StateError, UnknownTermError
 from tests.sidecars import embeddings, make_sync, random_sidecar
 from tests.worlds import GRAPHS, iri

@@ -18,10 +18,10 @@ from kgsync import KGSync
 from kgsync.cli.check import check_store
 from kgsync.cli.output import output
 from kgsync.config import ScheduleSettings, Settings, SourceSettings, StateSettings
-from kgsync.doctor import Finding, examine
 from kgsync.errors import PermanentStoreError, TransientStoreError, VersionError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import OUTPUT_GRAPH
+from kgsync.source.doctor import Finding, examine
 from tests.adapters.kinds import endpoint_of
 from tests.servers import faults
 from tests.servers.matrix import no_waiting

@@ -11,7 +11,7 @@ import pytest
 
 from kgsync import KGSync
 from kgsync.config import ScheduleSettings
-from kgsync.report import StepReport
+from kgsync.state.report import StepReport
 from tests.worlds import EX, GRAPHS, Edge, iri, quads, quick_settings, ring
 
 LIVE = EX + "live"

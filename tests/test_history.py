@@ -13,10 +13,11 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from kgsync import KGSync, version_folder
+from kgsync import KGSync
 from kgsync.config import StateSettings
 from kgsync.graph.versions import natural_key
-from kgsync.publish import metadata
+from kgsync.publish.metadata import graph as metadata
+from kgsync.state import version_folder
 from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, ring
 
 
@@ -76,7 +77,8 @@ def test_a_kill_leaves_a_log_that_the_next_step_completes(tmp_path: Path, moment
         "before the files are noted": "History.drop = die",
     }[moment]
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom kgsync.history import History\n"
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from kgsync.state.history import History\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         "from tests.test_history import sync_of\n"
         "sync = sync_of(Path(sys.argv[1]) / 'kg', Path(sys.argv[1]) / 'state', keep=1)\n"

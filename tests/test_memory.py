@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from kgsync.memory import forget_peak, peak_mb, resident_mb
+from kgsync.common.memory import forget_peak, peak_mb, resident_mb
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from kgsync.adapters.sparql import SparqlStore
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import TransientStoreError
-from kgsync.graph.costs import Costs
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
+from kgsync.source.costs import Costs
+from kgsync.source.fetch import fetch
 from tests.adapters.kinds import endpoint_of
 from tests.benchmarks.moving import Edge as Names
 from tests.benchmarks.moving import _Change, _line, _presence

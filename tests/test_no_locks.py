@@ -16,8 +16,8 @@ import pytest
 from kgsync import KGSync
 from kgsync.backtest.records import RecordFolder
 from kgsync.errors import StateWriteError
-from kgsync.run_status import RunFile, RunStatus
-from kgsync.state import State
+from kgsync.service.run_status import RunFile, RunStatus
+from kgsync.state.directory import State
 from tests.worlds import GRAPHS, disk_store, quick_settings
 
 REASONS = [errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS]

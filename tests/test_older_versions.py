@@ -68,7 +68,7 @@ def test_a_version_that_was_never_committed_is_none(tmp_path: Path) -> None:
     store = disk_store(tmp_path / "kg", ["1", "2"])
     sync_of(store, tmp_path / "state").step()
     code = (
-        "import os, signal; from kgsync.state import State\n"
+        "import os, signal; from kgsync.state.directory import State\n"
         "State.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from pathlib import Path; from tests.test_older_versions import sync_of\n"
         f"sync_of(Path({str(store)!r}), Path({str(tmp_path / 'state')!r})).step()"
@@ -110,7 +110,7 @@ def test_a_rollback_that_the_store_did_not_hear_of_is_finished_by_the_next_step(
     store = disk_store(tmp_path / "kg")
     sync = sync_of(store, tmp_path / "state")
     sync.catch_up()
-    monkeypatch.setattr("kgsync.publishing._PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("kgsync.publish.target._PATIENCE_SECONDS", 0.0)
     held: list[ox.Store] = []
     commit = type(sync.state).commit
 

@@ -59,7 +59,7 @@ def test_the_wheel_installs_as_the_single_name_kgsync(wheel: Path, tmp_path: Pat
     modules = {p.name for p in target.iterdir() if not p.name.endswith(".dist-info")} - {"bin"}
     assert modules == {"kgsync"}
     code = (
-        "import kgsync.adapters.oxigraph, kgsync.queries as q; "
+        "import kgsync.adapters.oxigraph.store, kgsync.queries as q; "
         "assert q.load('_triples').text; print(kgsync.__file__)"
     )
     done = subprocess.run(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from kgsync.printable import PrintableFormatter, printable, printable_json
+from kgsync.common.printable import PrintableFormatter, printable, printable_json
 from tests.servers import faults
 from tests.servers.proxy import FaultProxy, Rule
 from tests.servers.server import Server

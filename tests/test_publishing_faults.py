@@ -23,7 +23,7 @@ from kgsync.errors import (
     TransientStoreError,
 )
 from kgsync.graph.endpoint import Endpoint
-from kgsync.publish.description import KGE
+from kgsync.publish.metadata.description import KGE
 from tests.adapters.kinds import endpoint_of
 from tests.publish.described import NAME, complaints, published
 from tests.servers import faults
@@ -70,7 +70,7 @@ def proxy(oxigraph_server: Server, proxy_to: Callable[[Server], FaultProxy]) -> 
 @pytest.fixture
 def through(direct: Endpoint, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     """The same server by way of the proxy, by a kgsync without patience."""
-    monkeypatch.setattr("kgsync.publishing._PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("kgsync.publish.target._PATIENCE_SECONDS", 0.0)
     url, update_url = proxy.url(direct.url), proxy.url(direct.update_url or "")
     return replace(direct, url=url, update_url=update_url)
 
@@ -104,7 +104,7 @@ def test_a_cut_connection_is_resumed(
     mode: Mode,
     passing: int,
 ) -> None:
-    monkeypatch.setattr("kgsync.publish.literal_graph._INSERTED", 10)
+    monkeypatch.setattr("kgsync.publish.literals.graph._INSERTED", 10)
     sync = sync_of(through, tmp_path, literals=mode)
     sync.step()
     sync.step()
@@ -159,7 +159,7 @@ def test_a_retry_does_not_forget_what_was_written(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kgsync.publishing._PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr("kgsync.publish.target._PATIENCE_SECONDS", 60.0)
     sync = sync_of(replace(through, retries=0), tmp_path)
     linking = Rule(faults.status(503), contains="rowsWritten", times=1)
     proxy.program(linking)
@@ -236,7 +236,7 @@ def test_a_rollback_killed_in_the_middle_leaves_everything_whole(
     sync.catch_up()
     code = (
         "import os, signal; from pathlib import Path; from tests.test_write_back import sync_of\n"
-        "from kgsync.publish.metadata import MetadataGraph\n"
+        "from kgsync.publish.metadata.graph import MetadataGraph\n"
         f"MetadataGraph.{move} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"sync_of(Path({str(store)!r}), Path({str(tmp_path)!r}), literals={mode!r}).rollback(2)"
     )
@@ -300,7 +300,7 @@ def test_a_disk_that_fills_up_while_literals_are_written(
 def test_a_store_whose_disk_fills_up_while_literals_are_written(
     small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgsync.publishing._PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("kgsync.publish.target._PATIENCE_SECONDS", 0.0)
     store = disk_store(small_disk / "kg", ["1", "2"])
     sync = sync_of(store, tmp_path)
     sync.step()

@@ -19,8 +19,8 @@ from kgsync.cli.output import output
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError, PermanentStoreError, QueryError, StateError
 from kgsync.graph.port import QueryReader
-from kgsync.publish.functions import COSINE, VECTOR
-from kgsync.publish.literals import DATATYPES
+from kgsync.publish.literals.datatypes import DATATYPES
+from kgsync.vectors.functions import COSINE, VECTOR
 from tests.servers.server import Server
 from tests.worlds import EX, GRAPHS, disk_store, iri, quick_settings
 

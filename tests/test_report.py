@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgsync.report import Quality, describe_quality
+from kgsync.state.report import Quality, describe_quality
 
 
 @pytest.mark.parametrize(

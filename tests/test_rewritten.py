@@ -12,7 +12,7 @@ import pytest
 
 from kgsync import KGSync
 from kgsync.config import Settings
-from kgsync.report import StepReport
+from kgsync.state.report import StepReport
 from tests.adapters.test_files import Parts, numbered, write
 from tests.graph.graphs import EX
 from tests.worlds import quick_settings, versions

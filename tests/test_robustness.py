@@ -27,8 +27,8 @@ from kgsync.errors import (
     StateError,
 )
 from kgsync.graph.stores import store_label, store_name
-from kgsync.publish.sidecar import load_vectors
-from kgsync.state import State
+from kgsync.state.directory import State
+from kgsync.state.sidecar import load_vectors
 from tests.worlds import (
     GRAPHS,
     answers,
@@ -159,7 +159,7 @@ def test_a_target_in_the_way_is_refused_before_training(tmp_path: Path) -> None:
 
 def test_many_processes_give_a_new_state_one_identity(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from kgsync.state import State\n"
+        "import sys; from pathlib import Path; from kgsync.state.directory import State\n"
         "from kgsync.errors import StateLockedError\n"
         "state = State(Path(sys.argv[1]))\n"
         "while True:\n"

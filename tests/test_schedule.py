@@ -14,14 +14,14 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync import KGSync
+from kgsync.common.durations import seconds_of
+from kgsync.common.listener import Listener
 from kgsync.config import ScheduleSettings, Settings
-from kgsync.durations import seconds_of
 from kgsync.errors import ConfigError, SettingsChangedError, StateLockedError
-from kgsync.listener import Listener
-from kgsync.run_status import RunStatus
-from kgsync.schedule import Schedule
+from kgsync.service.run_status import RunStatus
+from kgsync.service.schedule import Schedule
+from kgsync.service.triggers import trigger_of
 from kgsync.training.backends import warm_up
-from kgsync.triggers import trigger_of
 from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, versions
 
 FAST = ScheduleSettings(every="1s", retry_after="0.2s", retry_most="0.4s")
@@ -432,7 +432,7 @@ def test_patience_ends_before_a_step_that_does_not(
     schedule = Schedule([sync])
     threading.Timer(0.5, schedule.stop).start()
     assert not schedule.run(patience=0.2)
-    monkeypatch.setattr("kgsync.schedule._LOOK_SECONDS", 60.0)
+    monkeypatch.setattr("kgsync.service.schedule._LOOK_SECONDS", 60.0)
     began = time.monotonic()
     assert not schedule._idle(0)
     assert not schedule._idle(0.1)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kgsync import KGSync
-from kgsync.durable import sealed, unsealed
+from kgsync.common.durable import sealed, unsealed
 from kgsync.errors import (
     PermanentStoreError,
     StateCorruptedError,
@@ -21,7 +21,7 @@ from kgsync.errors import (
     StateWriteError,
     TransientStoreError,
 )
-from kgsync.state import State
+from kgsync.state.directory import State
 from tests.worlds import GRAPHS, disk_store, iri, quick_settings
 
 
@@ -50,7 +50,7 @@ def holder(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 def test_a_second_process_gets_a_clear_error_and_a_dead_one_holds_nothing(synced: KGSync) -> None:
     code = (
-        "from pathlib import Path; from kgsync.state import State\n"
+        "from pathlib import Path; from kgsync.state.directory import State\n"
         "lock = State(Path(sys.argv[1])).lock(); lock.__enter__()"
     )
     with holder(code, str(synced.state.path)) as child:

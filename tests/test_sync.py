@@ -274,7 +274,7 @@ def test_a_changed_setting_is_refused_until_rebuild(sync: KGSync) -> None:
 
 
 def test_rebuild_keeps_the_ids_of_terms(sync: KGSync) -> None:
-    from kgsync.committed import CommittedVersion
+    from kgsync.state.committed import CommittedVersion
 
     sync.step()
     sync.settings = replace(sync.settings, split=replace(sync.settings.split, key="other"))

@@ -14,13 +14,13 @@ import pytest
 from rdflib import VOID
 
 from kgsync import KGSync, open_store
-from kgsync.adapters.oxigraph import OxigraphStore
+from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.config import ModelSettings, PublishSettings, Settings, SourceSettings
 from kgsync.errors import PermanentStoreError
 from kgsync.graph.port import GraphStore
-from kgsync.publish.description import DCAT
-from kgsync.publish.literal_content import KINDS, Content
-from kgsync.publish.literals import DATATYPES, decode
+from kgsync.publish.literals.content import KINDS, Content
+from kgsync.publish.literals.datatypes import DATATYPES, decode
+from kgsync.publish.metadata.description import DCAT
 from tests.adapters.kinds import endpoint_of
 from tests.publish.described import complaints, published
 from tests.servers.publishing_kills import READ, Mode, chase
@@ -290,7 +290,7 @@ def test_a_head_that_was_never_moved_is_not_hidden_by_a_rollback(
         seen.append(read(store)[0])
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgsync.publish.metadata.MetadataGraph.flip", lambda *_: None)
+        patch.setattr("kgsync.publish.metadata.graph.MetadataGraph.flip", lambda *_: None)
         sync.step()
     assert read(store)[0] == "2"
     monkeypatch.setattr(OxigraphStore, "update", looking)

@@ -11,7 +11,7 @@ import pytest
 
 from kgsync import KGSync
 from kgsync.errors import PermanentStoreError
-from kgsync.publish.literals import DATATYPES, decode
+from kgsync.publish.literals.datatypes import DATATYPES, decode
 from tests.adapters.kinds import endpoint_of
 from tests.servers import faults
 from tests.servers.messages import Recorded

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from history import Stage, first_model, options, read_csv, stages, tested, with_update, write_csv
 
+from kgsync.common.cost import Cost
 from kgsync.config import Settings
-from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import KnownTriples, ranks
 from kgsync.evaluation.stability import model_change
 from kgsync.graph.split import Part

@@ -12,7 +12,7 @@ from typing import Any
 from history import first_model, options, stages, tested, with_update, write_csv
 from matplotlib.figure import Figure
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.training.starts import carry_over, initialize
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import safetensors.torch
 from torch import Tensor
 
-from kgsync.config_differences import differences
-from kgsync.durable import UNFINISHED, no_lock, write_file
+from kgsync.common.durable import UNFINISHED, no_lock, write_file
+from kgsync.config.differences import differences
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]

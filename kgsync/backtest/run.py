@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from kgsync.backtest.records import METHODS, Method, Moment, Record, RecordFolder
+from kgsync.common.cost import Cost
+from kgsync.common.listener import Listener, SilentListener
+from kgsync.common.seeds import Seeds
 from kgsync.config import ModelSettings, Settings
 from kgsync.errors import ConfigError, UndefinedMetricError
 from kgsync.evaluation.classification import triple_classification
-from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import HITS, LinkPrediction
 from kgsync.evaluation.stability import MeanChange
 from kgsync.graph.living import Living
 from kgsync.graph.split import edge_hashes
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import GraphVersion
-from kgsync.listener import Listener, SilentListener
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model
-from kgsync.reading import Earlier, Reading, read_version, versions_of
-from kgsync.seeds import Seeds
+from kgsync.source.reading import Earlier, Reading, read_version, versions_of
 from kgsync.training.backends import warm_up
 from kgsync.training.offline import train_offline
 from kgsync.training.online import refresh

@@ -22,8 +22,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, _interrupt)
     from kgsync.cli.app import app
     from kgsync.cli.output import output
+    from kgsync.common.printable import PrintableFormatter
     from kgsync.errors import KgsyncError
-    from kgsync.printable import PrintableFormatter
 
     if logging.lastResort is not None:  # where warnings go as long as there is no log
         logging.lastResort.setFormatter(PrintableFormatter())

@@ -8,9 +8,9 @@ from typing import Any
 
 from kgsync.cli.output import output
 from kgsync.config import EndpointSettings, Settings, load_settings
-from kgsync.config_toml import build
-from kgsync.doctor import Finding, examine
+from kgsync.config.toml_files import build
 from kgsync.errors import ConfigError
+from kgsync.source.doctor import Finding, examine
 
 __all__ = ["check_store"]
 

@@ -13,12 +13,12 @@ import pyoxigraph as ox
 from kgsync.cli.demo_graph import BASE, HEROINE, DemoWorld
 from kgsync.cli.output import output
 from kgsync.cli.reports import show_history
+from kgsync.common.listener import Listener
 from kgsync.errors import ConfigError
-from kgsync.listener import Listener
 from kgsync.sync import KGSync
 
 if TYPE_CHECKING:
-    from kgsync.vectors import Neighbor
+    from kgsync.vectors.view import Neighbor
 
 __all__ = ["build_store", "run_demo"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from kgsync.cli.output import output
-from kgsync.embeddings import load
-from kgsync.publish.export import format_of
 from kgsync.sync import KGSync
+from kgsync.vectors.embeddings import load
+from kgsync.vectors.export import format_of
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kgsync.config import EndpointSettings, ModelSettings, Settings, SourceSettings
-from kgsync.config_toml import build
+from kgsync.config.toml_files import build
 from kgsync.errors import ConfigError
 from kgsync.graph.stores import opened, store_label
-from kgsync.reading import versions_of
+from kgsync.source.reading import versions_of
 
 __all__ = ["TEMPLATE", "write_config"]
 
@@ -186,7 +186,7 @@ def _setting(name: str, value: str | None, default: str) -> str:
 
 
 def _dimension_of(file: Path) -> int:
-    from kgsync.publish.sidecar import load_vectors
+    from kgsync.state.sidecar import load_vectors
 
     return int(load_vectors(file)["entity"][1].shape[1])
 

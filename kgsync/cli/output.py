@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kgsync.common.listener import Listener
+from kgsync.common.printable import printable, printable_json
 from kgsync.errors import KgsyncError
-from kgsync.listener import Listener
-from kgsync.printable import printable, printable_json
 
 __all__ = ["Output", "output"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kgsync import queries
 from kgsync.cli.output import output
+from kgsync.common.printable import printable
 from kgsync.errors import ConfigError
 from kgsync.graph.table import Table, python_value
-from kgsync.printable import printable
 from kgsync.sync import KGSync
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from kgsync.cli.output import output
 
 if TYPE_CHECKING:
     from kgsync.graph.change import ChangeCounts
-    from kgsync.report import Plan, Status, StepReport
+    from kgsync.state.report import Plan, Status, StepReport
 
 __all__ = ["show_history", "show_plan", "show_report", "show_status"]
 
 
 def show_plan(found: Plan) -> None:
     """What the next step would do."""
-    from kgsync.report import named_counts, waiting_line
+    from kgsync.state.report import named_counts, waiting_line
 
     if found.graph_version is None:
         output.text("nothing to do: the embeddings are up to date")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kgsync.cli.output import output
+from kgsync.common.printable import PrintableFormatter
 from kgsync.errors import KgsyncError
-from kgsync.printable import PrintableFormatter
-from kgsync.schedule import Schedule
+from kgsync.service.schedule import Schedule
 from kgsync.sync import KGSync
 
 __all__ = ["run_schedule"]

@@ -13,7 +13,7 @@ import typer
 from kgsync.cli.output import output
 
 if TYPE_CHECKING:
-    from kgsync.listener import Listener
+    from kgsync.common.listener import Listener
     from kgsync.snapshots.facts import Facts
     from kgsync.snapshots.iris import Naming
     from kgsync.snapshots.loading import LoadedVersion

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kgsync.common.compiled import compiled
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout, Keys
 from kgsync.models.base import Model
-from kgsync.models.compiled import compiled
 
 __all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
 

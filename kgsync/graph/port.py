@@ -192,7 +192,7 @@ class DifferenceReader(GraphReader, Protocol):
     def checksum(self, source: TripleSource) -> tuple[int, int]:
         """Number of edges, and the sum of the numbers in their hashes.
 
-        See `kgsync.graph.buckets`. Only called where `capabilities.checksums` says that the store
+        See `kgsync.source.buckets`. Only called where `capabilities.checksums` says that the store
         hashes such IRIs as everybody does.
         """
 
@@ -221,7 +221,7 @@ class MovingReader(GraphReader, Protocol):
 
 @dataclass(frozen=True)
 class BucketTable:
-    """What a store says about the buckets of a graph; see `kgsync.graph.buckets`."""
+    """What a store says about the buckets of a graph; see `kgsync.source.buckets`."""
 
     triples: int
     """All triples, also those that are no edges between IRIs."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kgsync.durable import UNFINISHED
+from kgsync.common.durable import UNFINISHED
 
 __all__ = [
     "CHANGE",

@@ -35,11 +35,11 @@ StoreTarget: TypeAlias = Any
 """A path, a URL, an `Endpoint`, a `pyoxigraph.Store`, an `rdflib` graph, or a `GraphReader`."""
 
 ADAPTERS: dict[str, str] = {
-    "path": "kgsync.adapters.oxigraph:OxigraphStore",
-    "path of files": "kgsync.adapters.files:FilesStore",
-    "http": "kgsync.adapters.sparql:SparqlStore",
-    "https": "kgsync.adapters.sparql:SparqlStore",
-    "pyoxigraph.Store": "kgsync.adapters.oxigraph:OxigraphStore",
+    "path": "kgsync.adapters.oxigraph.store:OxigraphStore",
+    "path of files": "kgsync.adapters.files.store:FilesStore",
+    "http": "kgsync.adapters.sparql.store:SparqlStore",
+    "https": "kgsync.adapters.sparql.store:SparqlStore",
+    "pyoxigraph.Store": "kgsync.adapters.oxigraph.store:OxigraphStore",
     "rdflib.Dataset": "kgsync.adapters.rdflib_dataset:RdflibStore",
     "rdflib.Graph": "kgsync.adapters.rdflib_dataset:RdflibStore",
 }

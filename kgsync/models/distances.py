@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kgsync.models.compiled import compiled
+from kgsync.common.compiled import compiled
 
 __all__ = ["Projections", "distances_to_all", "products_with_all"]
 

@@ -1,1 +1,1 @@
-"""The publishing room: sidecar files and the metadata graph."""
+"""Metadata and vectors written into stores."""

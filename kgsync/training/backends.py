@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from kgsync.common.cost import Cost
 from kgsync.config import RunSettings, Settings
 from kgsync.errors import ConfigError
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.evidence import Evidence, KeyedNegatives

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from kgsync.common.cost import Cost
 from kgsync.config import Corruption
 from kgsync.errors import TrainingError
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.training.optimizers import RowOptimizer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.models import model_class
 from kgsync.models.base import Model
 from kgsync.training.backends import trainer_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.split import Part

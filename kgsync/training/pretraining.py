@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.models.base import Model, Rows
 from kgsync.training.epochs import moved
 from kgsync.training.evidence import Evidence, KeyedNegatives

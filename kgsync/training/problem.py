@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kgsync.common.seeds import Seeds
 from kgsync.config import Settings
 from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction
 from kgsync.evaluation.stability import MeanChange, model_change
@@ -16,7 +17,6 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
 from kgsync.models.base import Kind, Model
-from kgsync.seeds import Seeds
 
 __all__ = ["Problem"]
 

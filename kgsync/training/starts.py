@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermTable
 from kgsync.models.base import Kind, Model

@@ -19,7 +19,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync import KGSync, open_store
-from kgsync.adapters.oxigraph import OxigraphStore
+from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from tests.worlds import GRAPHS, disk_store, iri, quick_settings
@@ -61,7 +61,7 @@ _MOVING = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "e
 
 def compacted(path: Path, killed_at: int, exchange: bool) -> None:
     """Compact in a process of its own that dies before the nth of its file operations."""
-    import kgsync.adapters.oxigraph_compact as module
+    import kgsync.adapters.oxigraph.compact as module
 
     calls = 0
 
@@ -202,7 +202,7 @@ def test_a_store_made_after_a_killed_compaction_and_the_old_one_are_both_kept(
 def test_another_store_that_is_put_in_its_place_meanwhile_stays_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kgsync.adapters.oxigraph_compact as module
+    import kgsync.adapters.oxigraph.compact as module
 
     disk_store(tmp_path / "other", ["2"])
     other = quads_of(tmp_path / "other")

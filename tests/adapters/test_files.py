@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgsync import KGSync
-from kgsync.adapters.files import FilesStore
+from kgsync.adapters.files.store import FilesStore
 from kgsync.errors import (
     ConfigError,
     PermanentStoreError,
@@ -22,12 +22,12 @@ from kgsync.errors import (
     TransientStoreError,
     VersionError,
 )
-from kgsync.graph.fetch import Base, Fetched, fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import open_store, store_identity, store_name
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import find_versions
 from kgsync.snapshots.changes import ChangeFiles
+from kgsync.source.fetch import Base, Fetched, fetch
 from tests.graph.graphs import EX, as_edges, edges, examples, scanned
 from tests.worlds import quick_settings, versions
 

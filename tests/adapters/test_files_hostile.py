@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kgsync.adapters import files_guard
+from kgsync.adapters.files import guard as files_guard
 from kgsync.errors import ConfigError, PermanentStoreError
 from kgsync.graph import rdf_bytes
 from kgsync.graph.port import TripleSource
@@ -24,7 +24,7 @@ GOOD = f"{A} {P} {B} ."
 HEADER = '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/">'
 SCRIPT = """
     import resource, sys
-    from kgsync.adapters.files import FilesStore
+    from kgsync.adapters.files.store import FilesStore
     from kgsync.errors import KgsyncError
     from kgsync.graph.port import TripleSource
     from pathlib import Path

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from kgsync.adapters.oxigraph import OxigraphStore
+from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.errors import PermanentStoreError
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import open_store

@@ -6,10 +6,10 @@ import pytest
 from rdflib import Dataset, Graph, URIRef
 
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import fetch
 from tests.graph.graphs import (
     EX,
     NEW,

@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from kgsync.adapters.sparql import SparqlStore
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import StoreError
 from kgsync.graph.port import TripleSource
 from tests.adapters.kinds import endpoint_of
@@ -123,7 +123,7 @@ def test_what_a_server_repeats_is_not_repeated_by_us(
 def test_a_secret_that_is_cut_at_the_end_of_what_is_read_is_not_shown_in_part(
     padding: int,
 ) -> None:
-    from kgsync.adapters.sparql_messages import Messages
+    from kgsync.adapters.sparql.messages import Messages
     from kgsync.graph.endpoint import Endpoint
 
     messages = Messages(Endpoint("http://host/q", auth="bearer", token="abcdefghijkl" * 20))
@@ -133,7 +133,7 @@ def test_a_secret_that_is_cut_at_the_end_of_what_is_read_is_not_shown_in_part(
 
 
 def test_a_short_password_does_not_eat_messages() -> None:
-    from kgsync.adapters.sparql_messages import Messages
+    from kgsync.adapters.sparql.messages import Messages
     from kgsync.graph.endpoint import Endpoint
 
     messages = Messages(Endpoint("http://host/q", auth="basic", user="u", password="a"))

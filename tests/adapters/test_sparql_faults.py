@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from kgsync import KGSync
-from kgsync.adapters.sparql import SparqlStore
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import StoreError, TransientStoreError
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
-from kgsync.vectors import Vector
+from kgsync.source.fetch import fetch
+from kgsync.vectors.view import Vector
 from tests.adapters.kinds import endpoint_of
 from tests.servers import faults, matrix
 from tests.servers.matrix import FAULTS, NEW, OPERATIONS, applies, no_waiting, outcome, through

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kgsync import queries
-from kgsync.adapters.sparql import SparqlStore
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleBatch, TripleSource
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import fetch
 from tests.adapters.kinds import endpoint_of
 from tests.graph.graphs import EX, as_edges, rows_of
 from tests.servers import faults

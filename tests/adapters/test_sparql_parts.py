@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kgsync.adapters.sparql import SparqlStore
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleBatch, TripleSource
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import fetch
 from tests.adapters.kinds import MIXED, endpoint_of
 from tests.graph.graphs import EX, as_edges, rows_of
 from tests.servers import faults

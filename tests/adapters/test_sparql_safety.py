@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from kgsync import KGSync
-from kgsync.adapters.sparql import SparqlStore
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.config import EndpointSettings, Settings
-from kgsync.doctor import examine
 from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError, StoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import store_identity, store_label, store_name
+from kgsync.source.doctor import examine
 from tests.adapters.kinds import endpoint_of
 from tests.graph.graphs import EX
 from tests.servers import faults

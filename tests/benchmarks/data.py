@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyoxigraph
 
-    from kgsync.graph.fetch import Base
     from kgsync.graph.terms import TermIndex
+    from kgsync.source.fetch import Base
 
 __all__ = ["Data", "build", "bulk_load", "load_old"]
 
@@ -124,10 +124,10 @@ def bulk_load(data: Data, store: pyoxigraph.Store) -> None:
 def _read_old(data: Data) -> None:
     import numpy as np
 
-    from kgsync.graph.fetch import fetch
     from kgsync.graph.port import TripleSource
     from kgsync.graph.stores import open_store
     from kgsync.graph.terms import TermIndex
+    from kgsync.source.fetch import fetch
 
     old = fetch(open_store(data.store), TripleSource(data.old), TermIndex(), None)
     entities, relations = old.terms.entities.iris, old.terms.relations.iris
@@ -140,11 +140,11 @@ def load_old(data: Data) -> tuple[Base, TermIndex]:
     import numpy as np
     import pyarrow as pa
 
-    from kgsync.graph.fetch import Base
     from kgsync.graph.port import TripleSource
     from kgsync.graph.rows import Skipped
     from kgsync.graph.snapshot import Snapshot
     from kgsync.graph.terms import TermIndex
+    from kgsync.source.fetch import Base
 
     with np.load(data.base) as saved:
         edges = Snapshot(*saved["edges"])

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from importlib import import_module
 
-from kgsync.memory import forget_peak, peak_mb, resident_mb
+from kgsync.common.memory import forget_peak, peak_mb, resident_mb
 from tests.benchmarks.table import aligned, machine
 from tests.benchmarks.training.child import Numbers, alone, typical
 from tests.servers.oxigraph_server import OxigraphServer
@@ -55,10 +55,10 @@ def download(url: str, graph: str, threads: int) -> Numbers:
 
 def fetch(url: str, graph: str, threads: int) -> Numbers:
     """A graph as kgsync has it after reading it: complete, checked, in numbers."""
-    from kgsync.graph import fetch
     from kgsync.graph.port import TripleSource
     from kgsync.graph.stores import open_store
     from kgsync.graph.terms import TermIndex
+    from kgsync.source import fetch
 
     store = open_store(url)
     before = resident_mb()

@@ -27,9 +27,9 @@ from kgsync.config import (
     TrainingSettings,
 )
 from kgsync.graph.port import GraphStore
-from kgsync.publish.literal_content import KINDS, Content
-from kgsync.publish.literal_graph import LiteralGraph
-from kgsync.publish.literals import DATATYPES, decode, encode
+from kgsync.publish.literals.content import KINDS, Content
+from kgsync.publish.literals.datatypes import DATATYPES, decode, encode
+from kgsync.publish.literals.graph import LiteralGraph
 from tests.adapters.kinds import endpoint_of
 from tests.benchmarks.table import aligned, machine
 from tests.servers.oxigraph_server import OxigraphServer

@@ -10,11 +10,11 @@ import os
 import random
 import time
 
-from kgsync.adapters.sparql import SparqlStore
-from kgsync.graph.costs import Costs
-from kgsync.graph.fetch import Base, Fetched, fetch
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
+from kgsync.source.costs import Costs
+from kgsync.source.fetch import Base, Fetched, fetch
 from tests.benchmarks.table import aligned
 from tests.servers.oxigraph_server import OxigraphServer
 

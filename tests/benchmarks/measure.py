@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median_low
 
-from kgsync.memory import forget_peak, peak_mb, resident_mb
+from kgsync.common.memory import forget_peak, peak_mb, resident_mb
 from tests.benchmarks.data import Data, build
 from tests.benchmarks.reading import CASES
 

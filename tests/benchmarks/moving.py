@@ -26,8 +26,8 @@ import numpy as np
 import pyarrow as pa
 
 from kgsync import KGSync
-from kgsync.committed import CommittedVersion
 from kgsync.graph.snapshot import contains
+from kgsync.state.committed import CommittedVersion
 from tests.benchmarks.soak import _resident
 from tests.servers.oxigraph_server import OxigraphServer
 from tests.servers.server import Server

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kgsync import Endpoint, KGSync, Settings
 from kgsync.config import EvaluationSettings, SourceSettings, TrainingSettings, UpdateSettings
-from kgsync.report import StepReport
 from kgsync.snapshots.changes import ChangeFiles
 from kgsync.snapshots.version import BuiltVersion
+from kgsync.state.report import StepReport
 from tests.benchmarks.table import aligned, machine
 from tests.servers.virtuoso import Virtuoso
 

@@ -22,10 +22,10 @@ Prepare: TypeAlias = Callable[[Data], Run]
 
 
 def _kgsync_snapshot(data: Data, *, on_disk: bool) -> Run:
-    from kgsync.graph.fetch import fetch
     from kgsync.graph.port import TripleSource
     from kgsync.graph.stores import open_store
     from kgsync.graph.terms import TermIndex
+    from kgsync.source.fetch import fetch
 
     reader = open_store(data.store if on_disk else _oxigraph(data, on_disk=False))
 
@@ -59,10 +59,10 @@ def _rdflib_snapshot(data: Data) -> Run:
 
 def _kgsync_change(data: Data, *, on_disk: bool) -> Run:
     from kgsync.graph.change import ChangeSet
-    from kgsync.graph.fetch import fetch
     from kgsync.graph.port import TripleSource
     from kgsync.graph.split import Splitter
     from kgsync.graph.stores import open_store
+    from kgsync.source.fetch import fetch
 
     reader = open_store(data.store if on_disk else _oxigraph(data, on_disk=False))
     base, terms = load_old(data)

@@ -8,7 +8,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from kgsync import queries
-from kgsync.adapters.oxigraph import OxigraphStore
+from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.graph.port import BucketTable, Marks, Receive, TripleSource
 
 

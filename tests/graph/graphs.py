@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from rdflib import Dataset, URIRef
 
-from kgsync.graph.fetch import Base, Fetched
 from kgsync.graph.port import GraphReader, TripleBatch, TripleSource
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import Base, Fetched
 
 Edge: TypeAlias = tuple[str, str, str]
 Graphs: TypeAlias = Mapping[str | None, str] | Mapping[str, str] | Mapping[None, str]

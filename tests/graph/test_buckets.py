@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 
 from kgsync.errors import TransientStoreError
-from kgsync.graph.buckets import bucket_marks, checksum, edge_digests
-from kgsync.graph.costs import Costs
-from kgsync.graph.fetch import Fetched, fetch
 from kgsync.graph.port import BucketTable, Marks, Receive, TripleSource
 from kgsync.graph.terms import TermIndex
+from kgsync.source.buckets import bucket_marks, checksum, edge_digests
+from kgsync.source.costs import Costs
+from kgsync.source.fetch import Fetched, fetch
 from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgsync.graph.costs import Costs
-from kgsync.graph.fetch import Fetched, fetch
 from kgsync.graph.port import GraphReader, TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from kgsync.source.costs import Costs
+from kgsync.source.fetch import Fetched, fetch
 from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,

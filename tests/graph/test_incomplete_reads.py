@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 
 from kgsync.errors import TransientStoreError
-from kgsync.graph.fetch import Base, Fetched, fetch
 from kgsync.graph.port import GraphReader, TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import Base, Fetched, fetch
 from tests.graph.comparing import Comparing
 from tests.graph.disturbed import (
     Disturb,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from kgsync.graph.fetch import Base, fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import opened
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import Base, fetch
 
 GRAPHS = ("http://example.org/1", "http://example.org/2")
 

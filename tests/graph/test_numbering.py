@@ -6,11 +6,11 @@ import pytest
 
 from kgsync.adapters import columns
 from kgsync.graph import rows
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.rows import Skipped
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import fetch
 from tests.graph.graphs import EX, OLD, as_edges, ntriples, oxigraph
 
 VERSION = frozenset((f"{EX}s{n % 17}", f"{EX}p{n % 3}", f"{EX}o{n * n % 101}") for n in range(400))

@@ -14,12 +14,12 @@ from rdflib import BNode, Dataset, Graph, Literal, URIRef
 
 from kgsync.errors import TransientStoreError
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.fetch import Fetched, fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.rows import Skipped
 from kgsync.graph.split import Splitter
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
+from kgsync.source.fetch import Fetched, fetch
 from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,

@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 from rdflib import Dataset, Graph
 
-from kgsync.adapters.oxigraph import OxigraphStore
+from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.adapters.rdflib_dataset import RdflibStore
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.port import GraphReader, GraphStore, GraphWriter
@@ -115,7 +115,7 @@ def test_an_installed_plug_in_opens_its_own_scheme(
     (info / "entry_points.txt").write_text("[kgsync.adapters]\nmemory = someone_elses:Memory\n")
     (tmp_path / "someone_elses.py").write_text(
         "import pyoxigraph\n"
-        "from kgsync.adapters.oxigraph import OxigraphStore\n"
+        "from kgsync.adapters.oxigraph.store import OxigraphStore\n"
         "class Memory:\n"
         "    @classmethod\n"
         "    def open(cls, target, *, create=False, workspace=None):\n"

@@ -13,9 +13,9 @@ from rdflib import Graph, URIRef
 
 from kgsync import KGSync, Settings
 from kgsync.config import PublishSettings, SourceSettings
-from kgsync.publish.description import KGE, MLS
-from kgsync.publish.manifest import Manifest
-from kgsync.publish.metadata import LiteralCopy
+from kgsync.publish.metadata.description import KGE, MLS
+from kgsync.publish.metadata.graph import LiteralCopy
+from kgsync.state.manifest import Manifest
 from tests.worlds import EX, GRAPHS, quick_settings
 
 NAME = "urn:kgsync:state"
@@ -32,7 +32,7 @@ SOURCE = URIRef(GRAPHS.format(version="13"))
 
 
 def shipped(name: str) -> Graph:
-    text = (resources.files("kgsync.publish") / name).read_text(encoding="utf-8")
+    text = (resources.files("kgsync.publish.metadata") / name).read_text(encoding="utf-8")
     return Graph().parse(data=text, format="turtle")
 
 

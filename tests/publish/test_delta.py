@@ -14,7 +14,7 @@ import pytest
 from kgsync.config import ModelSettings
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex, TermTable
-from kgsync.publish.delta import Rows, delta_table
+from kgsync.state.delta import Rows, delta_table
 from tests.sidecars import embeddings, make_sync, vectors
 
 NONE = np.empty((0, 3), np.float32)
@@ -90,7 +90,7 @@ def test_the_smallest_and_the_largest_moves_are_moves() -> None:
 
 
 def test_many_rows_agree_with_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgsync.publish.delta._AT_A_TIME", 100)  # many blocks
+    monkeypatch.setattr("kgsync.state.delta._AT_A_TIME", 100)  # many blocks
     random = np.random.default_rng(0)
     alive = [np.sort(random.choice(300, 200, replace=False)) for _ in range(2)]
     everything = random.standard_normal((300, 3)).astype(np.float32)

@@ -19,8 +19,8 @@ import kgsync
 from kgsync import Embeddings
 from kgsync.errors import ConfigError, StateWriteError
 from kgsync.models.base import Kind
-from kgsync.publish.export import export, format_of
-from kgsync.publish.sidecar import load_vectors
+from kgsync.state.sidecar import load_vectors
+from kgsync.vectors.export import export, format_of
 from tests.sidecars import make_sync, random_sidecar
 from tests.test_cli import QUICK
 from tests.worlds import GRAPHS, disk_store
@@ -67,7 +67,7 @@ def test_long_tables_are_written_in_parts(
     source: Embeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.export(tmp_path / "whole.vec")
-    monkeypatch.setattr("kgsync.publish.export._AT_A_TIME", 100)
+    monkeypatch.setattr("kgsync.vectors.export._AT_A_TIME", 100)
     source.export(tmp_path / "parts.vec")
     assert (tmp_path / "parts.vec").read_bytes() == (tmp_path / "whole.vec").read_bytes()
 

@@ -17,14 +17,14 @@ from rdflib import Dataset, Graph
 
 import kgsync
 from kgsync import KGSync, open_store
-from kgsync.committed import CommittedVersion
 from kgsync.errors import QueryError, StateError
 from kgsync.graph.port import Function, QueryReader, Term
 from kgsync.graph.stores import StoreTarget
 from kgsync.graph.table import Table
-from kgsync.publish.functions import COSINE, EUCLIDEAN, FUNCTIONS, SCORE, VECTOR, Functions
-from kgsync.publish.literals import DATATYPES, decode, encode
-from kgsync.vectors import VectorView
+from kgsync.publish.literals.datatypes import DATATYPES, decode, encode
+from kgsync.state.committed import CommittedVersion
+from kgsync.vectors.functions import COSINE, EUCLIDEAN, FUNCTIONS, SCORE, VECTOR, Functions
+from kgsync.vectors.view import VectorView
 from tests.worlds import EX, GRAPHS, fill, iri, quick_settings
 
 DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
@@ -232,7 +232,7 @@ def test_a_repeated_literal_is_decoded_once(
         read.append(text)
         return decode(text, datatype)
 
-    monkeypatch.setattr("kgsync.publish.functions.decode", counting)
+    monkeypatch.setattr("kgsync.vectors.functions.decode", counting)
     one, *others = encode(some_vectors(2000), "list").to_pylist()
     store = ox.Store()
     for number, text in enumerate(others):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from kgsync.errors import ConfigError
-from kgsync.publish.sidecar import load_vectors
+from kgsync.state.sidecar import load_vectors
 from tests.worlds import disk_store
 
 NAMES = ("entity_iris", "entity_vectors", "relation_iris", "relation_vectors")
@@ -123,7 +123,7 @@ def test_more_than_the_memory_there_is_is_refused_before_it_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     np.savez_compressed(tmp_path / "v.npz", **{**arrays(), "entity_vectors": np.zeros((2, 10**6))})
-    monkeypatch.setattr("kgsync.publish.npz.available_bytes", lambda: 1 << 20)
+    monkeypatch.setattr("kgsync.state.npz.available_bytes", lambda: 1 << 20)
     with pytest.raises(ConfigError, match="more than half of the free memory"):
         load_vectors(tmp_path / "v.npz")
 

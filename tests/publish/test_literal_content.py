@@ -13,8 +13,8 @@ import pytest
 from kgsync.errors import StateCorruptedError
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex, TermTable
-from kgsync.publish.delta import Rows, delta_table
-from kgsync.publish.literal_content import Content
+from kgsync.publish.literals.content import Content
+from kgsync.state.delta import Rows, delta_table
 
 SIZE, WIDTH = 200, 50
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from kgsync.errors import StateError
-from kgsync.publish.literals import DATATYPES, decode, encode, ntriples
+from kgsync.publish.literals.datatypes import DATATYPES, decode, encode, ntriples
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 TABLES = arrays.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 6)), elements=FLOATS)

@@ -18,8 +18,8 @@ from kgsync.config import (
 )
 from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import opened
-from kgsync.publish.description import DCAT, KGE, MLS
-from kgsync.publish.metadata import LiteralCopy, MetadataGraph
+from kgsync.publish.metadata.description import DCAT, KGE, MLS
+from kgsync.publish.metadata.graph import LiteralCopy, MetadataGraph
 from tests.adapters.kinds import endpoint_of
 from tests.publish.described import (
     COPY,

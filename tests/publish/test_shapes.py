@@ -22,8 +22,8 @@ from kgsync.config import (
     SplitSettings,
 )
 from kgsync.graph.stores import opened
-from kgsync.publish.description import DCAT, KGE, MLS, SPDX
-from kgsync.publish.metadata import MetadataGraph
+from kgsync.publish.metadata.description import DCAT, KGE, MLS, SPDX
+from kgsync.publish.metadata.graph import MetadataGraph
 from tests.publish.described import (
     CHECKSUM,
     COPY,

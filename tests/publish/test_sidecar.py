@@ -127,10 +127,10 @@ def test_the_next_step_repairs_current_json(sync: KGSync, damage: str) -> None:
 
 def test_a_kill_between_the_commit_and_current_json_is_repaired(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; import kgsync.committing\n"
+        "import os, signal, sys; from pathlib import Path; import kgsync.state.committing\n"
         "from tests.sidecars import make_sync\n"
         "sync = make_sync(Path(sys.argv[1])); sync.step()\n"
-        "kgsync.committing.show_current = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "kgsync.state.committing.show_current = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sync.step()"
     )
     child = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)

@@ -12,7 +12,7 @@ import pytest
 import safetensors
 from safetensors.numpy import load_file
 
-from kgsync.publish.tensors import write_tensors
+from kgsync.state.tensors import write_tensors
 from tests.worlds import disk_store
 
 

@@ -9,7 +9,7 @@ from rdflib import RDF, RDFS, Graph, URIRef
 
 from kgsync import Settings
 from kgsync.models import MODELS
-from kgsync.publish.description import KGE, MLS
+from kgsync.publish.metadata.description import KGE, MLS
 from tests.publish.described import (
     SHAPES,
     VOCABULARY,

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from kgsync.adapters.sparql import SparqlStore
-from kgsync.adapters.sparql_http import Transport
+from kgsync.adapters.sparql.http import Transport
+from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import StoreError
-from kgsync.graph.costs import Costs
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.fetch import Base, Fetched, fetch
 from kgsync.graph.port import TripleSource
-from kgsync.graph.scanning import _scanned
 from kgsync.graph.terms import TermIndex
+from kgsync.source.costs import Costs
+from kgsync.source.fetch import Base, Fetched, fetch
+from kgsync.source.scanning import _scanned
 from tests.adapters.kinds import MIXED, endpoint_of
 from tests.graph.graphs import EX, as_edges, base_of
 from tests.servers import faults

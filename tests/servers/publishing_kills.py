@@ -23,9 +23,9 @@ from kgsync import KGSync, open_store
 from kgsync.config import PublishSettings, SourceSettings, StateSettings
 from kgsync.errors import StoreError
 from kgsync.graph.endpoint import Endpoint
-from kgsync.publish import literal_graph
-from kgsync.publish.literal_content import KINDS, Content
-from kgsync.publish.literals import encode
+from kgsync.publish.literals import graph as literal_graph
+from kgsync.publish.literals.content import KINDS, Content
+from kgsync.publish.literals.datatypes import encode
 from tests.adapters.kinds import endpoint_of
 from tests.servers.oxigraph_server import OxigraphServer
 from tests.servers.server import Server
@@ -151,7 +151,7 @@ def chase(server: Server, folder: Path, mode: Mode, victim: Victim, kills: int) 
     reader = _Reader(endpoint)
     reader.start()
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["kgsync.sync", "kgsync.learning", __name__])
+    context.set_forkserver_preload(["kgsync.sync", "kgsync.training.learning", __name__])
     while outcome.kills < kills:
         here, there = context.Pipe()
         child = context.Process(target=step, args=(endpoint, folder, mode, there))

@@ -10,12 +10,12 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync.errors import ConfigError
-from kgsync.graph.fetch import fetch
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
 from kgsync.snapshots.changes import ChangeFiles
 from kgsync.snapshots.loading import Destination, load_versions
+from kgsync.source.fetch import fetch
 from tests.graph.graphs import EX, edge_list, edges, ntriples
 from tests.snapshots.files import write
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from kgsync.common.seeds import Seeds
 from kgsync.config import Settings
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Part, Split
 from kgsync.graph.terms import TermIndex
-from kgsync.seeds import Seeds
 from kgsync.training.problem import Problem
 
 Triple = tuple[int, int, int]

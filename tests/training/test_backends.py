@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from kgsync.common.cost import Cost
 from kgsync.config import RunSettings, Settings, UpdateSettings
 from kgsync.errors import ConfigError
-from kgsync.evaluation.cost import Cost
 from kgsync.models.base import Model
 from kgsync.training.backends import pretrainer_for, trainer_for, uses_kernels, warm_up
 from kgsync.training.cpu.pretraining import CpuPretrainer

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgsync.common.cost import Cost
 from kgsync.errors import TrainingError
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.epochs import Trainer

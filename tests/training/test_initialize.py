@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgsync.common.cost import Cost
 from kgsync.config import ModelSettings, Settings, StartVectors, TrainingSettings, UpdateSettings
 from kgsync.errors import ConfigError
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex
 from kgsync.models import MODELS, model_class

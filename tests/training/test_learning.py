@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kgsync.common.cost import Cost
 from kgsync.config import ModelSettings, Settings, TrainingSettings, UpdateSettings
-from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import link_prediction
 from kgsync.graph.living import TripleRows
 from kgsync.models import MODELS, model_class

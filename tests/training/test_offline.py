@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kgsync import config_checks
+from kgsync.common.cost import Cost
 from kgsync.config import ModelSettings, Settings, TrainingSettings
+from kgsync.config import checks as config_checks
 from kgsync.errors import TrainingError
-from kgsync.evaluation.cost import Cost
 from kgsync.models import model_class
 from kgsync.models.base import Model
 from kgsync.training.offline import train_offline

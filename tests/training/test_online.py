@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgsync.common.cost import Cost
 from kgsync.config import Settings, TrainingSettings, UpdateSettings
 from kgsync.errors import TrainingError
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.online import change_epoch_numbers, refresh

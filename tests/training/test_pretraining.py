@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.pretraining import Pretrainer, PretrainingRates

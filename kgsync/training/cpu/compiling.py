@@ -23,11 +23,11 @@ import numpy as np
 import torch
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
+from kgsync.common.cost import Cost
+from kgsync.common.durable import no_lock
 from kgsync.config import ModelSettings
-from kgsync.durable import no_lock
 from kgsync.errors import ConfigError
 from kgsync.evaluation import ranking
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.hashing import Hashes
 from kgsync.models import distances, model_class
 from kgsync.models.base import Kind, Model

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgsync.common.compiled import compiled
 from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout
-from kgsync.models.compiled import compiled
 from kgsync.training.cpu.layout import triple_at
 from kgsync.training.cpu.memory import prefetch
 from kgsync.training.cpu.randomness import below, mix_number

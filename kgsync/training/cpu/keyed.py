@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.models.compiled import compiled
+from kgsync.common.compiled import compiled
 from kgsync.training.cpu.drawing import HashSet, is_in
 from kgsync.training.cpu.randomness import mix_number
 from kgsync.training.evidence import DRAWS

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgsync.common.compiled import FAST, compiled
 from kgsync.models.base import Model
-from kgsync.models.compiled import FAST, compiled
 from kgsync.models.losses import LogisticLoss
 
 __all__ = [

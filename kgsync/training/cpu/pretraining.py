@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.compiled import FAST, compiled
+from kgsync.common.cost import Cost
 from kgsync.graph.hashing import Hashes
 from kgsync.models.base import Model
-from kgsync.models.compiled import FAST, compiled
 from kgsync.training.cpu.drawing import hash_set
 from kgsync.training.cpu.keyed import Source, draw, search
 from kgsync.training.cpu.layout import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kgsync.models.compiled import compiled
+from kgsync.common.compiled import compiled
 
 __all__ = ["below", "mix_number", "shuffle"]
 

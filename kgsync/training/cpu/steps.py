@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.models.compiled import FAST, compiled
+from kgsync.common.compiled import FAST, compiled
 from kgsync.models.transh import CONSTRAINT_TOLERANCE, CONSTRAINT_WEIGHT
 from kgsync.training.cpu.drawing import Corruptions, draw_into
 from kgsync.training.cpu.layout import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kgsync.models.compiled import compiled
+from kgsync.common.compiled import compiled
 from kgsync.training.cpu.layout import L1, L2, L2SQ, inlined, kernel
 
 __all__ = ["add", "add_product", "add_products", "dot", "length", "slope", "softplus"]

@@ -11,7 +11,7 @@ from importlib import import_module
 from statistics import median_low
 from typing import Any, TypeAlias
 
-from kgsync.memory import peak_mb
+from kgsync.common.memory import peak_mb
 
 __all__ = ["Numbers", "Task", "alone", "typical"]
 

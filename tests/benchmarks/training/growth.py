@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
 
-from kgsync.memory import forget_peak, peak_mb, resident_mb
+from kgsync.common.memory import forget_peak, peak_mb, resident_mb
 from tests.benchmarks.table import aligned
 from tests.benchmarks.training.child import Numbers, alone
 from tests.benchmarks.training.clock import Clock, Enough
@@ -26,7 +26,7 @@ def epochs(edges: int, entities: int, threads: int, seconds: float, steps: Steps
     """Train on an invented graph; memory from the edges on, without the libraries."""
     import numpy as np
 
-    from kgsync.evaluation.cost import Cost
+    from kgsync.common.cost import Cost
     from kgsync.graph.terms import TermIndex
     from kgsync.training.backends import trainer_for, warm_up
     from tests.benchmarks.training import ours, synthetic

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from kgsync.common.cost import Cost
+from kgsync.common.seeds import Seeds
 from kgsync.config import (
     EvaluationSettings,
     ModelSettings,
@@ -15,7 +17,6 @@ from kgsync.config import (
     SplitSettings,
     TrainingSettings,
 )
-from kgsync.evaluation.cost import Cost
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.snapshot import Snapshot
@@ -23,7 +24,6 @@ from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
 from kgsync.models import model_class
 from kgsync.models.base import Model
-from kgsync.seeds import Seeds
 from kgsync.training.backends import trainer_for, warm_up
 from kgsync.training.problem import Problem
 from kgsync.training.threads import use_threads

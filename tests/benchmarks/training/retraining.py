@@ -29,8 +29,8 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
     """Seconds of an update, and of training from scratch up to the same validation Hits@10."""
     import numpy as np
 
+    from kgsync.common.cost import Cost
     from kgsync.config import EvaluationSettings, SplitSettings
-    from kgsync.evaluation.cost import Cost
     from kgsync.graph.change import ChangeSet
     from kgsync.graph.snapshot import Snapshot
     from kgsync.graph.split import Splitter

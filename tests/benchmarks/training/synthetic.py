@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from kgsync.common.seeds import Seeds
 from kgsync.config import Settings
 from kgsync.graph.living import Living
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Splitter
 from kgsync.graph.terms import TermIndex
-from kgsync.seeds import Seeds
 from kgsync.training.problem import Problem
 
 __all__ = ["draw", "next_version", "problem_of", "terms_of"]

@@ -25,7 +25,7 @@ def update(
     """Train an old version a little, then update it as kgsync does, without validation."""
     import numpy as np
 
-    from kgsync.evaluation.cost import Cost
+    from kgsync.common.cost import Cost
     from kgsync.graph.change import ChangeSet
     from kgsync.graph.split import Splitter
     from kgsync.training.backends import trainer_for, warm_up

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from kgsync.common.cost import Cost
 from kgsync.errors import TrainingError
-from kgsync.evaluation.cost import Cost
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.cpu.drawing import corruptions_of, draw_all

@@ -12,19 +12,19 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kgsync.models import kernel_folders
-from kgsync.models.kernel_folders import is_ours, private_folder
+from kgsync.common import kernel_folders
+from kgsync.common.kernel_folders import is_ours, private_folder
 
 CODE = """
 import logging
-from kgsync.models.compiled import compiled
+from kgsync.common.compiled import compiled
 import kernel
 print(kernel.twice.stats.cache_path)
 assert kernel.twice(21) == 42
 print(sum(kernel.twice.stats.cache_hits.values()))
 """
 KERNEL = """
-from kgsync.models.compiled import compiled
+from kgsync.common.compiled import compiled
 @compiled()
 def twice(x):
     return 2 * x

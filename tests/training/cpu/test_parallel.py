@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from kgsync.common.cost import Cost
 from kgsync.config import ModelSettings, RunSettings, Settings, TrainingSettings
-from kgsync.evaluation.cost import Cost
 from kgsync.training.offline import train_offline
 from tests.training.graphs import Version, grid
 

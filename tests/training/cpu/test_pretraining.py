@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.models.base import Kind, Model
 from kgsync.training.cpu.pretraining import CpuPretrainer
 from kgsync.training.evidence import KeyedNegatives

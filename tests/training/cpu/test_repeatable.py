@@ -11,7 +11,7 @@ SCRIPT = """
 import hashlib
 import numpy as np, torch
 from kgsync.config import ModelSettings, Settings
-from kgsync.evaluation.cost import Cost
+from kgsync.common.cost import Cost
 from kgsync.models import model_class
 from kgsync.training.backends import warm_up
 from kgsync.training.cpu.steps import run_batches

@@ -1,0 +1,1 @@
+"""RDF files: dumps, changes and patches."""

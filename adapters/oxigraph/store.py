@@ -1,0 +1,297 @@
+"""The embedded Oxigraph store: a directory on disk, or a `pyoxigraph.Store` of this process."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+
+from kgsync import queries
+from kgsync.adapters.columns import TsvSink, push_rows
+from kgsync.adapters.oxigraph.compact import bytes_on_disk, compact, finish_interrupted
+from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError, TransientStoreError
+from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
+from kgsync.graph.table import Table
+from kgsync.queries import Pattern
+
+__all__ = ["OxigraphStore", "custom_functions"]
+
+_BULK_BYTES = 1 << 20
+
+
+class OxigraphStore:
+    """Reads and writes one embedded store; see `kgsync.graph.port` for the contract."""
+
+    def __init__(self, store: ox.Store, label: str, *, owned: bool, writable: bool = True) -> None:
+        """Wrap an open store.
+
+        Args:
+            store: The store.
+            label: Its name in messages.
+            owned: Whether `close` may release it.
+            writable: Whether it may be written.
+        """
+        self.capabilities = StoreCapabilities(
+            writable=writable,
+            named_graphs=True,
+            complete_answers=True,
+            moving=True,
+        )
+        self._store: ox.Store | None = store
+        self._owned = owned
+        self.label = label
+
+    @classmethod
+    def open(
+        cls, target: str | Path | ox.Store, *, create: bool = False, workspace: Path | None = None
+    ) -> OxigraphStore:
+        """Open a directory, or wrap an existing store.
+
+        Raises:
+            StoreError: There is no store in the directory, or another process has it open.
+        """
+        if isinstance(target, ox.Store):
+            return cls(target, "the given Oxigraph store", owned=False, writable=_writable(target))
+        path = Path(target)
+        try:
+            finish_interrupted(path)
+            there = _is_store(path)
+        except OSError as error:
+            raise PermanentStoreError(
+                f"cannot open the Oxigraph store at {path}: {error.strerror}"
+            ) from error
+        # pyoxigraph would make a new, empty store of a mistyped path.
+        if not create and not there:
+            raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
+        try:
+            return cls(ox.Store(str(path)), str(path), owned=True)
+        except RuntimeError as error:
+            raise PermanentStoreError(
+                f"the Oxigraph store at {path} is damaged: {error}"
+            ) from error
+        except OSError as error:
+            if "Permission denied" in str(error) or "Read-only file system" in str(error):
+                if not there:
+                    raise PermanentStoreError(
+                        f"cannot make an Oxigraph store at {path}: the folder cannot be written"
+                    ) from error
+                return cls._open_read_only(path)
+            if "LOCK: " in str(error):
+                raise TransientStoreError(
+                    f"the Oxigraph store at {path} is open in another process, and it allows one "
+                    "at a time; try again when that process is done"
+                ) from error
+            raise PermanentStoreError(
+                f"cannot open the Oxigraph store at {path}: {error}"
+            ) from error
+
+    @classmethod
+    def _open_read_only(cls, path: Path) -> OxigraphStore:
+        try:
+            return cls(ox.Store.read_only(str(path)), str(path), owned=True, writable=False)
+        except OSError as error:
+            raise PermanentStoreError(
+                f"cannot read the Oxigraph store at {path}: {error}"
+            ) from error
+
+    def graphs(self) -> list[str]:
+        """IRIs of the named graphs that hold triples."""
+        with self._errors() as store:
+            named = [
+                g.value
+                for g in store.named_graphs()
+                if isinstance(g, ox.NamedNode)
+                and next(store.quads_for_pattern(None, None, None, g), None) is not None
+            ]
+        return sorted(named)
+
+    def select(self, query: str) -> list[tuple[Term | None, ...]]:
+        """Rows of a small SELECT."""
+        with self._errors() as store:
+            found: Any = None
+            try:
+                found = _solutions(store, query)
+                return [tuple(_term(value) for value in row) for row in found]
+            finally:
+                # As below.
+                del store, found
+
+    def query(self, text: str, functions: Mapping[str, Function]) -> Table:
+        """The whole answer to a SELECT or an ASK."""
+        with self._errors() as store:
+            found: Any = None
+            try:
+                found = store.query(text, custom_functions=custom_functions(functions))
+                if isinstance(found, ox.QueryBoolean):
+                    return Table(("answer",), [(_full_term(ox.Literal(bool(found))),)])
+                if not isinstance(found, ox.QuerySolutions):
+                    raise ConfigError("only SELECT and ASK are answered here, as tables")
+                columns = tuple(variable.value for variable in found.variables)
+                return Table(columns, [tuple(_full_term(value) for value in row) for row in found])
+            finally:
+                # A traceback that somebody keeps, as notebooks do, would keep the store locked.
+                del store, found
+
+    def count(self, source: TripleSource) -> int:
+        """Number of triples of a source."""
+        return self._count(source.pattern(union=False))
+
+    def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
+        """Push the triples of a source."""
+        self._push(source.pattern(union=False), receive, careful=careful)
+
+    def scan_moving(
+        self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
+    ) -> None:
+        """Push the triples of a source: a query sees one moment, and no answer is half."""
+        self.scan(source, receive, careful=careful)
+
+    def insert(self, graph: str, ntriples: str) -> None:
+        """Add N-Triples to a named graph, also with IRIs that are not valid.
+
+        A large text goes through the bulk loader, which takes a fraction of the time; if that
+        fails, a part of the text may be in the graph.
+        """
+        data = ntriples.encode()
+        with self._errors() as store:
+            load = store.bulk_load if len(data) >= _BULK_BYTES else store.load
+            node = ox.NamedNode(graph)
+            load(data, format=ox.RdfFormat.N_TRIPLES, to_graph=node, lenient=True)
+            store.flush()
+
+    def update(self, text: str) -> None:
+        """Run one SPARQL update."""
+        # Not flushed: its log keeps the update when the process is killed, and each flush makes a
+        # file that is merged, again and again, with all that the store holds.
+        with self._errors() as store:
+            store.update(text)
+
+    def flush(self) -> None:
+        """Have everything on the disk."""
+        with self._errors() as store:
+            store.flush()
+
+    def compact(self) -> tuple[int, int]:
+        """Write the directory anew; the store is closed by it."""
+        if not self._owned:
+            raise ConfigError(f"{self.label} is not a store on disk that can be compacted")
+        path = Path(self.label)
+        before = bytes_on_disk(path)
+        with self._errors():
+            self.close()
+            compact(path)
+        return before, bytes_on_disk(path)
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        if self._owned:
+            self._store = None
+
+    def _count(self, where: Pattern) -> int:
+        query = queries.load("_count").bind(where=where)
+        with self._errors() as store:
+            return int(next(iter(_solutions(store, query)))[0].value)
+
+    def _push(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
+        """Push triples: as TSV whose rows end in a mark, or term by term to be careful."""
+        mark = secrets.token_hex(4)
+        query = queries.load("_triples").bind(where=where, mark=mark)
+        with self._errors() as store:
+            solutions: Any = store.query(query)
+            try:
+                if careful:
+                    # A raw tab or line break inside an IRI breaks TSV; term objects are immune.
+                    push_rows(((_text(s), _text(p), _text(o)) for s, p, o, _ in solutions), receive)
+                    return
+                # isIRI() in the query would decode every term a second time: twice the time.
+                with ThreadPoolExecutor(1) as pool:
+                    sink = TsvSink(receive, mark, pool)
+                    solutions.serialize(sink, format=ox.QueryResultsFormat.TSV)
+                    sink.finish()
+            finally:
+                # A traceback would carry them to another thread, where they cannot be freed.
+                del solutions
+
+    @contextmanager
+    def _errors(self) -> Iterator[ox.Store]:
+        if self._store is None:
+            raise PermanentStoreError(f"the store at {self.label} has been closed")
+        try:
+            yield self._store
+        except KgsyncError:
+            raise
+        except (OSError, RuntimeError, SyntaxError, ValueError) as error:
+            raise PermanentStoreError(f"{self.label}: {error}") from error
+
+
+def custom_functions(
+    functions: Mapping[str, Function],
+) -> dict[ox.NamedNode, Callable[..., Any]]:
+    """Functions over our terms as pyoxigraph takes them."""
+
+    def over_theirs(function: Function) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            result = function(*map(_full_term, arguments))
+            return None if result is None else _their_term(result)
+
+        return call
+
+    return {ox.NamedNode(iri): over_theirs(function) for iri, function in functions.items()}
+
+
+def _is_store(path: Path) -> bool:
+    """Whether there is one; an error if that may not be known."""
+    try:
+        (path / "CURRENT").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _writable(store: ox.Store) -> bool:
+    try:
+        store.update(queries.load("_nothing").bind())
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return True
+
+
+def _solutions(store: ox.Store, query: str) -> Any:
+    return store.query(query)
+
+
+def _text(term: Any) -> str:
+    return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
+
+
+def _term(value: Any) -> Term | None:
+    match value:
+        case None:
+            return None
+        case ox.NamedNode():
+            return Term("iri", value.value)
+        case ox.BlankNode():
+            return Term("blank", value.value)
+        case ox.Literal():
+            return Term("literal", value.value)
+    return Term("literal", str(value))
+
+
+def _full_term(value: Any) -> Term | None:
+    """A term with the datatype and language of a literal."""
+    if not isinstance(value, ox.Literal):
+        return _term(value)
+    return Term("literal", value.value, value.datatype.value, value.language)
+
+
+def _their_term(term: Term) -> Any:
+    if term.kind != "literal":
+        return ox.NamedNode(term.value) if term.kind == "iri" else ox.BlankNode(term.value)
+    if term.language:
+        return ox.Literal(term.value, language=term.language)
+    return ox.Literal(term.value, datatype=ox.NamedNode(term.datatype) if term.datatype else None)

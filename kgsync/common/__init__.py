@@ -1,0 +1,1 @@
+"""What every room may use: files, locks, durations, random streams, memory, counters, progress."""

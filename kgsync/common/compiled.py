@@ -1,0 +1,84 @@
+"""The one way functions are compiled: kept on disk where only this user can write."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import njit
+
+from kgsync.common.kernel_folders import is_ours, private_folder
+
+__all__ = ["FAST", "compiled"]
+
+FAST = frozenset({"nsz", "arcp", "contract", "afn", "reassoc"})
+"""Sums may be reordered, but NaN and infinity stay what they are."""
+
+_log = logging.getLogger(__name__)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(
+    fastmath: frozenset[str] = frozenset(), *, nogil: bool = False, inline: bool = False
+) -> Callable[[_Function], _Function]:
+    """Compile a function when it is first called; divisions are those of numpy.
+
+    Args:
+        fastmath: Liberties that the compiler may take, as LLVM calls them.
+        nogil: Whether other threads may run meanwhile.
+        inline: Whether it becomes part of every compiled function that calls it.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        def compile_(cache: bool) -> Any:
+            return njit(
+                error_model="numpy",
+                fastmath=set(fastmath),
+                nogil=nogil,
+                forceinline=inline,
+                cache=cache,
+            )(function)
+
+        for place in (nullcontext, _in_private_folder):
+            with suppress(RuntimeError), place():  # numba finds no folder that it may write
+                made = compile_(True)
+                # Told not to compile, numba gives the function back; see `load_kernels`.
+                if made is function or is_ours(Path(made.stats.cache_path)):
+                    return cast("_Function", made)
+                _log.debug("%s is not only ours to write", made.stats.cache_path)
+        _warn()
+        return cast("_Function", compile_(False))
+
+    return decorate
+
+
+@contextmanager
+def _in_private_folder() -> Iterator[None]:
+    """Have numba keep what it compiles in a folder of this user's own."""
+    config: Any = numba.config
+    folder, before = _private(), config.CACHE_DIR
+    if folder is None:
+        raise RuntimeError
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def _private() -> Path | None:
+    return private_folder()
+
+
+@cache
+def _warn() -> None:
+    _log.warning(
+        "the kernels are compiled anew by every process: there is no folder for them that only "
+        "this user can write; set NUMBA_CACHE_DIR to one"
+    )

@@ -1,0 +1,173 @@
+"""All settings together, as `kgsync.toml` holds them. An unknown key is an error."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kgsync.config.checks import PATHS, check
+from kgsync.config.sections import (
+    Corruption,
+    Datatype,
+    EndpointSettings,
+    EvaluationSettings,
+    FilterSettings,
+    Literals,
+    ModelSettings,
+    Norm,
+    PublishSettings,
+    RunSettings,
+    ScheduleSettings,
+    SourceSettings,
+    SplitSettings,
+    StartVectors,
+    StateSettings,
+    TrainingSettings,
+    UpdateSettings,
+)
+from kgsync.config.toml_files import build
+from kgsync.errors import ConfigError
+
+__all__ = [
+    "Corruption",
+    "Datatype",
+    "EndpointSettings",
+    "EvaluationSettings",
+    "FilterSettings",
+    "Literals",
+    "ModelSettings",
+    "Norm",
+    "PublishSettings",
+    "Rates",
+    "RunSettings",
+    "ScheduleSettings",
+    "Settings",
+    "SourceSettings",
+    "SplitSettings",
+    "StartVectors",
+    "StateSettings",
+    "TrainingSettings",
+    "UpdateSettings",
+    "load_settings",
+]
+
+_MEANING = "name", "dimension", "relation_dimension", "norm"
+"""Settings of a model that fix what its vectors mean."""
+
+
+class Rates(NamedTuple):
+    """Learning rates, each derived from an earlier one where it is not set."""
+
+    training: float
+    pretraining: float
+    general: float
+    change: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, one section each."""
+
+    source: SourceSettings = field(default_factory=SourceSettings)
+    state: StateSettings = field(default_factory=StateSettings)
+    filter: FilterSettings = field(default_factory=FilterSettings)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    update: UpdateSettings = field(default_factory=UpdateSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    publish: PublishSettings = field(default_factory=PublishSettings)
+    run: RunSettings = field(default_factory=RunSettings)
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def scope_text(self) -> str | None:
+        """The text of the scope query."""
+        if self.source.scope is None:
+            return None
+        try:
+            return Path(self.source.scope).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read the scope {self.source.scope}: {error}") from None
+
+    def _meaning(self) -> dict[str, Any]:
+        """The settings of the model that fix what its vectors mean."""
+        from kgsync.models import MODELS
+
+        chosen = {name: getattr(self.model, name) for name in _MEANING}
+        if MODELS[self.model.name].optimizer != "sgd":
+            chosen["norm"] = None  # the models without a distance
+        return chosen
+
+    def rates(self) -> Rates:
+        """The learning rates in force."""
+        from kgsync.models import MODELS
+
+        update = self.update
+        training = self.training.learning_rate or MODELS[self.model.name].learning_rate
+        general = update.general_learning_rate or training / 5
+        return Rates(
+            training,
+            update.pretraining_learning_rate or training,
+            general,
+            update.change_learning_rate or general / 2,
+        )
+
+    def hyper_parameters(self) -> dict[str, dict[str, Any]]:
+        """What a run is made with, by section, the learning rates in force filled in."""
+        rates = self.rates()
+        names = "filter", "split", "model", "training", "update", "evaluation", "run"
+        chosen = {name: json.loads(json.dumps(asdict(getattr(self, name)))) for name in names}
+        chosen["training"]["learning_rate"] = rates.training
+        chosen["update"]["pretraining_learning_rate"] = rates.pretraining
+        chosen["update"]["general_learning_rate"] = rates.general
+        chosen["update"]["change_learning_rate"] = rates.change
+        return chosen
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What fixes the meaning of the stored vectors: a change of it calls for a rebuild."""
+        scope = self.scope_text()
+        return {
+            "model": self._meaning(),
+            "split": asdict(self.split),
+            "filter": json.loads(json.dumps(asdict(self.filter))),
+            "graphs": self.source.graphs,
+            "scope": hashlib.sha256(scope.encode()).hexdigest() if scope else None,
+            "seed": self.run.seed,
+        }
+
+
+def load_settings(path: Path | str) -> Settings:
+    """Read a `kgsync.toml`; relative paths in it are relative to the file.
+
+    Raises:
+        ConfigError: The file cannot be read, or a key or value is wrong.
+    """
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}; run `kgsync init` first"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    except ValueError:  # what Python says of such a path
+        raise ConfigError(f"the path {str(path)!r} has a NUL character in it") from None
+    _anchor(data, path.parent)
+    return build(Settings, data, str(path))
+
+
+def _anchor(data: dict[str, Any], folder: Path) -> None:
+    """Make the file's relative paths independent of the working directory."""
+    for section, key in PATHS:
+        value = data.get(section, {}).get(key) if isinstance(data.get(section), dict) else None
+        if isinstance(value, str) and "://" not in value and "\0" not in value:
+            data[section][key] = os.path.normpath(folder / value)

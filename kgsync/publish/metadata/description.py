@@ -1,0 +1,229 @@
+"""What the metadata graph says about one embedding version, as RDF.
+
+Every node has an IRI: `#v7` is the version, `#run7` the run that made it, and all that belongs to
+them alone begins with `#v7-`, so that it can be found and written anew. The terms of our own are
+explained in `vocabulary.ttl`, and what a graph must look like in `shapes.ttl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from rdflib import DCTERMS, PROV, RDF, RDFS, VOID, XSD, Graph, Literal, Namespace, URIRef
+
+from kgsync.graph.port import OUTPUT_GRAPH
+from kgsync.publish.metadata.measures import measures, quality_measures
+from kgsync.state.manifest import Manifest
+from kgsync.state.sidecar import FILES
+
+__all__ = ["KGE", "dataset_iri", "describe", "run_iri", "source_iri", "version_iri"]
+
+# rdflib's own DCAT is closed at version 2 and lacks the versioning terms.
+DCAT = Namespace("http://www.w3.org/ns/dcat#")
+KGE = Namespace("https://w3id.org/kgsync/ns#")
+MEDIA_TYPES = Namespace("https://www.iana.org/assignments/media-types/")
+MLS = Namespace("http://www.w3.org/ns/mls#")
+SPDX = Namespace("http://spdx.org/rdf/terms#")
+
+_COUNTS = {
+    "added_triples": KGE.addedTriples,
+    "deleted_triples": KGE.deletedTriples,
+    "added_entities": KGE.addedEntities,
+    "deleted_entities": KGE.deletedEntities,
+    "added_relations": KGE.addedRelations,
+    "deleted_relations": KGE.deletedRelations,
+}
+
+
+def dataset_iri(graph: str) -> str:
+    """The data set whose versions a metadata graph describes."""
+    return f"{graph}#embeddings"
+
+
+def version_iri(graph: str, version: int) -> str:
+    """One embedding version."""
+    return f"{graph}#v{version}"
+
+
+def run_iri(graph: str, version: int) -> str:
+    """The run that made an embedding version."""
+    return f"{graph}#run{version}"
+
+
+def source_iri(graph: str, manifest: Manifest) -> str:
+    """What a version was made from: a graph, or a moment of a live graph."""
+    name: str = manifest.graph_version["name"]
+    live = name != manifest.graph_version["graph"]
+    return f"{version_iri(graph, manifest.version)}-source" if live else name
+
+
+def describe(
+    graph: str,
+    owner: str,
+    manifest: Manifest,
+    folder: Path,
+    *,
+    base_url: str | None = None,
+    endpoint: str | None = None,
+) -> Graph:
+    """Describe one embedding version.
+
+    Args:
+        graph: IRI of the metadata graph.
+        owner: UUID of the state that writes it.
+        manifest: What is recorded of the version.
+        folder: Its folder in the state; files that are gone are not named.
+        base_url: Where the state directory is served; file: addresses without it.
+        endpoint: Address of the endpoint that the graph was read from, if it was one.
+    """
+    about = _About(graph, manifest)
+    about.add(graph, RDF.type, URIRef(OUTPUT_GRAPH))
+    about.add(graph, KGE.owner, Literal(owner))
+    about.version_itself()
+    about.source(endpoint)
+    about.run()
+    about.files(folder, base_url)
+    return about.triples
+
+
+class _About:
+    """Collects the triples about one version, a concern a method."""
+
+    def __init__(self, graph: str, manifest: Manifest) -> None:
+        self.triples = Graph()
+        self._graph = graph
+        self._manifest = manifest
+        self._version = version_iri(graph, manifest.version)
+
+    def add(self, subject: str, predicate: URIRef, value: URIRef | Literal) -> None:
+        self.triples.add((URIRef(subject), predicate, value))
+
+    def version_itself(self) -> None:
+        manifest, version, report = self._manifest, self._version, self._manifest.report
+        dataset = dataset_iri(self._graph)
+        self.add(dataset, RDF.type, DCAT.Dataset)
+        self.add(dataset, DCAT.hasVersion, URIRef(version))
+        self.add(version, RDF.type, DCAT.Dataset)
+        self.add(version, RDF.type, PROV.Entity)
+        self.add(version, DCAT.isVersionOf, URIRef(dataset))
+        self.add(version, DCAT.version, Literal(str(manifest.version)))
+        self.add(version, DCTERMS.issued, Literal(manifest.created, datatype=XSD.dateTime))
+        if manifest.previous is not None:
+            previous = URIRef(version_iri(self._graph, manifest.previous))
+            self.add(version, DCAT.previousVersion, previous)
+            self.add(version, PROV.wasRevisionOf, previous)
+        self.add(version, KGE.entities, Literal(report["entities"]))
+        self.add(version, KGE.relations, Literal(report["relations"]))
+        self.add(version, KGE.edges, Literal(sum(report["triples"].values())))
+        for name, count in (report["change"] or {}).items():
+            total = sum(count) if isinstance(count, list | tuple) else count
+            self.add(version, _COUNTS[name], Literal(total))
+
+    def source(self, endpoint: str | None) -> None:
+        recorded, source = self._manifest.graph_version, source_iri(self._graph, self._manifest)
+        self.add(self._version, PROV.wasDerivedFrom, URIRef(source))
+        self.add(source, RDF.type, VOID.Dataset)
+        self.add(source, RDF.type, PROV.Entity)
+        self.add(source, VOID.triples, Literal(self._manifest.triples))
+        if endpoint is not None:
+            self.add(source, VOID.sparqlEndpoint, URIRef(_without_secrets(endpoint)))
+        if source != recorded["name"]:
+            moment = Literal(recorded["name"], datatype=XSD.dateTime)
+            self.add(source, PROV.generatedAtTime, moment)
+            if recorded["graph"] is not None:
+                self.add(source, PROV.specializationOf, URIRef(recorded["graph"]))
+
+    def run(self) -> None:
+        manifest, report = self._manifest, self._manifest.report
+        run, algorithm = run_iri(self._graph, manifest.version), KGE[manifest.model["name"]]
+        ended = datetime.fromisoformat(manifest.created)
+        started = ended - timedelta(seconds=sum(report["seconds"].values()))
+        self.add(self._version, PROV.wasGeneratedBy, URIRef(run))
+        self.add(run, RDF.type, PROV.Activity)
+        self.add(run, RDF.type, MLS.Run)
+        for moment, when in ((PROV.startedAtTime, started), (PROV.endedAtTime, ended)):
+            text = when.isoformat(timespec="seconds")
+            self.add(run, moment, Literal(text, datatype=XSD.dateTime))
+        self.add(run, KGE.action, Literal(report["action"]))
+        self.add(run, MLS.realizes, algorithm)
+        software = f"{self._version}-implementation"
+        self.add(run, MLS.executes, URIRef(software))
+        self.add(software, RDF.type, MLS.Implementation)
+        self.add(software, RDFS.label, Literal("kgsync"))
+        self.add(software, MLS.implements, algorithm)
+        if manifest.software:
+            self.add(software, DCAT.version, Literal(manifest.software))
+        self._settings(run)
+        self._evaluations(run, MLS.hasOutput, "", measures(report))
+        before = quality_measures(report.get("quality_before"))
+        self._evaluations(run, KGE.evaluationBefore, "before-", before)
+
+    def _settings(self, run: str) -> None:
+        # Manifests once recorded the model alone.
+        sections = {"model": self._manifest.model, **self._manifest.settings}
+        for section, chosen in sections.items():
+            for name, value in chosen.items():
+                if value is None or value == []:
+                    continue
+                setting = f"{self._version}-{section}.{name}"
+                self.add(run, MLS.hasInput, URIRef(setting))
+                self.add(setting, RDF.type, MLS.HyperParameterSetting)
+                self.add(setting, MLS.specifiedBy, KGE[f"{section}.{name}"])
+                self.add(setting, MLS.hasValue, _value(value))
+
+    def _evaluations(
+        self, run: str, relation: URIRef, prefix: str, found: Iterable[tuple[str, float]]
+    ) -> None:
+        for measure, value in found:
+            evaluation = f"{self._version}-{prefix}{measure}"
+            self.add(run, relation, URIRef(evaluation))
+            self.add(evaluation, RDF.type, MLS.ModelEvaluation)
+            self.add(evaluation, MLS.specifiedBy, KGE[measure])
+            self.add(evaluation, MLS.hasValue, Literal(float(value), datatype=XSD.double))
+
+    def files(self, folder: Path, base_url: str | None) -> None:
+        for name, media_type in FILES.items():
+            recorded = self._manifest.files.get(f"embeddings/{name}")
+            path = folder / "embeddings" / name
+            if recorded is None or not path.exists():
+                continue  # a version from before there was such a file, or without files by now
+            inside = f"{self._manifest.version:06d}/embeddings/{quote(name)}"
+            served = f"{base_url.rstrip('/')}/{inside}" if base_url else path.resolve().as_uri()
+            size = Literal(recorded["bytes"], datatype=XSD.nonNegativeInteger)
+            value = Literal(recorded["sha256"], datatype=XSD.hexBinary)
+            file = self._distribution(name.partition(".")[0])
+            checksum = f"{file}-checksum"
+            self.add(file, DCTERMS.title, Literal(name))
+            self.add(file, DCAT.downloadURL, URIRef(served))
+            self.add(file, DCAT.mediaType, MEDIA_TYPES[media_type])
+            self.add(file, DCAT.byteSize, size)
+            self.add(file, SPDX.checksum, URIRef(checksum))
+            self.add(checksum, RDF.type, SPDX.Checksum)
+            self.add(checksum, SPDX.algorithm, SPDX.checksumAlgorithm_sha256)
+            self.add(checksum, SPDX.checksumValue, value)
+
+    def _distribution(self, name: str) -> str:
+        node = f"{self._version}-{name}"
+        self.add(self._version, DCAT.distribution, URIRef(node))
+        self.add(node, RDF.type, DCAT.Distribution)
+        return node
+
+
+def _value(value: Any) -> Literal:
+    """A setting as a literal; a list as one text."""
+    if isinstance(value, float):
+        return Literal(value, datatype=XSD.double)
+    if isinstance(value, list | tuple):
+        return Literal(" ".join(map(str, value)))
+    return Literal(value)
+
+
+def _without_secrets(url: str) -> str:
+    """An address without user, password and parameters, any of which may be a secret."""
+    parts = urlsplit(url)
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
+    return urlunsplit(bare)

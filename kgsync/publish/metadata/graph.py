@@ -1,0 +1,231 @@
+"""The metadata graph: every embedding version described in the store, next to the data.
+
+The graph is written in three moves that may each be repeated: `stage` describes a version, the
+state's commit makes it real, `flip` makes it the current one for readers of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rdflib import Graph
+
+from kgsync import queries
+from kgsync.errors import PermanentStoreError
+from kgsync.graph.port import GraphStore
+from kgsync.publish.metadata.description import (
+    dataset_iri,
+    describe,
+    run_iri,
+    source_iri,
+    version_iri,
+)
+from kgsync.state.manifest import Manifest
+
+__all__ = ["LiteralCopy", "MetadataGraph"]
+
+_NAMED = 500
+"""Versions in one query or update."""
+
+
+@dataclass(frozen=True)
+class LiteralCopy:
+    """The vectors of a version as literals in a named graph of the same store."""
+
+    graph: str
+    datatype: str
+    """IRI of the literals' datatype."""
+    rows: int
+    """How many literals there are."""
+    written: int
+    """How many of them had to be written."""
+    farthest: float
+    """How far the farthest of them had moved since it was written before."""
+
+
+@dataclass(frozen=True)
+class MetadataGraph:
+    """One sync's metadata graph in one store."""
+
+    graph: str
+    owner: str
+    """UUID of the state that writes here."""
+    base_url: str | None = None
+    """Where the state directory is served; the files have file: addresses without it."""
+
+    @property
+    def dataset(self) -> str:
+        """The data set whose versions these are."""
+        return dataset_iri(self.graph)
+
+    def version_iri(self, version: int) -> str:
+        """One embedding version."""
+        return version_iri(self.graph, version)
+
+    def run_iri(self, version: int) -> str:
+        """The run that made an embedding version."""
+        return run_iri(self.graph, version)
+
+    def head(self, store: GraphStore) -> int | None:
+        """The version the store calls current, or None if it has none of ours.
+
+        Raises:
+            PermanentStoreError: The graph belongs to someone else.
+        """
+        rows = store.select(queries.load("_head").bind(graph=self.graph))
+        if not rows:
+            if store.select(queries.load("_is_empty").bind(graph=self.graph)):
+                raise PermanentStoreError(
+                    f"<{self.graph}> in {store.label} holds triples that kgsync did not write; "
+                    "set publish.graph to another graph"
+                )
+            return None
+        owners = {row[0].value for row in rows if row[0] is not None}
+        if owners != {self.owner}:
+            raise PermanentStoreError(
+                f"<{self.graph}> in {store.label} belongs to another sync ({', '.join(owners)}); "
+                "use that sync's state, set publish.graph to another graph, or, if that state is "
+                "gone for good, drop the graph from the store"
+            )
+        current = rows[0][1]
+        return None if current is None else int(current.value)
+
+    def stage(
+        self,
+        store: GraphStore,
+        manifest: Manifest,
+        folder: Path,
+        *,
+        endpoint: str | None = None,
+    ) -> None:
+        """Describe a version, in place of what was said about it before; it is not current yet.
+
+        Args:
+            store: Where the graph is.
+            manifest: What is recorded of the version.
+            folder: Its folder in the state, with its files.
+            endpoint: Address of the endpoint that the graph was read from, if it was one.
+
+        Raises:
+            PermanentStoreError: The graph belongs to someone else.
+        """
+        self.head(store)
+        version, run = self.version_iri(manifest.version), self.run_iri(manifest.version)
+        triples = describe(
+            self.graph,
+            self.owner,
+            manifest,
+            folder,
+            base_url=self.base_url,
+            endpoint=endpoint,
+        )
+        update = queries.load("_describe_version").bind(
+            graph=self.graph,
+            nodes=sorted({*self._nodes(store, manifest.version), *_own(triples, version, run)}),
+            source=source_iri(self.graph, manifest),
+            triples=triples.serialize(format="nt", encoding="utf-8").decode(),
+        )
+        store.update(update)
+
+    def _nodes(self, store: GraphStore, version: int) -> set[str]:
+        """What is there of a version and belongs to it alone."""
+        query = queries.load("_version_nodes").bind(
+            graph=self.graph, version=self.version_iri(version), run=self.run_iri(version)
+        )
+        return {row[0].value for row in store.select(query) if row[0] is not None}
+
+    def described(self, store: GraphStore) -> int:
+        """How many versions there are descriptions of, be they complete or not."""
+        query = queries.load("_count_versions").bind(graph=self.graph, dataset=self.dataset)
+        return sum(int(row[0].value) for row in store.select(query) if row[0] is not None)
+
+    def missing(self, store: GraphStore, created: Mapping[int, str]) -> set[int]:
+        """Which versions are not described, or only in part, or were others when they were.
+
+        A number is used twice if its commit never came; the time tells the two apart.
+
+        Args:
+            store: Where the graph is.
+            created: Version -> when it was made.
+        """
+        issued: dict[str, list[str]] = {}
+        for some in self._some(created):
+            query = queries.load("_described_versions").bind(graph=self.graph, versions=some)
+            for number, moment, *_ in store.select(query):
+                if number and moment:
+                    issued.setdefault(number.value, []).append(moment.value)
+        return {
+            version
+            for version, time in created.items()
+            if not _is_once(time, issued.get(str(version), []))
+        }
+
+    def flip(self, store: GraphStore, version: int) -> None:
+        """Make a staged version the current one."""
+        store.update(
+            queries.load("_move_head").bind(
+                graph=self.graph, dataset=self.dataset, version=self.version_iri(version)
+            )
+        )
+
+    def forget_files(self, store: GraphStore, versions: Iterable[int]) -> None:
+        """Stop naming the files of versions whose files are gone."""
+        for some in self._some(versions):
+            store.update(queries.load("_forget_files").bind(graph=self.graph, versions=some))
+
+    def _some(self, versions: Iterable[int]) -> Iterator[list[str]]:
+        iris = [self.version_iri(version) for version in versions]
+        for start in range(0, len(iris), _NAMED):
+            yield iris[start : start + _NAMED]
+
+    def literals(self, store: GraphStore) -> str | None:
+        """The graph of literals that readers of the current version are sent to."""
+        rows = store.select(queries.load("_current_literals").bind(graph=self.graph))
+        return next((row[0].value for row in rows if row[0] is not None), None)
+
+    def literal_links(self, store: GraphStore) -> dict[int, str]:
+        """The graphs of literals that readers are sent to, by version."""
+        rows = store.select(queries.load("_literal_links").bind(graph=self.graph))
+        return {int(version.value): graph.value for version, graph in rows if version and graph}
+
+    def link_literals(self, store: GraphStore, version: int, copy: LiteralCopy) -> None:
+        """Send readers of a version that is described already to its literals, in one move."""
+        iri = self.version_iri(version)
+        update = queries.load("_link_literals").bind(
+            graph=self.graph,
+            version=iri,
+            copy=f"{iri}-literals",
+            literals=copy.graph,
+            datatype=copy.datatype,
+            rows=copy.rows,
+            written=copy.written,
+            farthest=copy.farthest,
+        )
+        store.update(update)
+
+    def unlink_literals(self, store: GraphStore, version: int) -> None:
+        """Send readers of a version to no literals any more."""
+        iri = self.version_iri(version)
+        unlink = queries.load("_unlink_literals")
+        store.update(unlink.bind(graph=self.graph, version=iri, copy=f"{iri}-literals"))
+
+
+def _own(triples: Graph, version: str, run: str) -> set[str]:
+    """What a description says something about and belongs to its version alone.
+
+    Also what was left of it, unlinked, when a removal was cut short, has one of these names.
+    """
+    subjects = {str(subject) for subject in triples.subjects()}
+    return {version, run} | {each for each in subjects if each.startswith(f"{version}-")}
+
+
+def _is_once(time: str, found: list[str]) -> bool:
+    """Whether a time is the only one that was found; stores write it in their own ways."""
+    try:
+        times = [datetime.fromisoformat(text) for text in found]
+    except ValueError:
+        return False
+    return times == [datetime.fromisoformat(time)]

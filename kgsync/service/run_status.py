@@ -1,0 +1,205 @@
+"""How a scheduled sync is getting on: a small file that others read while it runs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kgsync.common.durable import no_lock, sealed, unsealed, write_file
+from kgsync.errors import StateLockedError
+from kgsync.state.directory import State
+
+__all__ = ["RunFile", "RunStatus", "moment"]
+
+_FILE, _LOCK = "run.json", "run.lock"
+_SIZE = 4096
+"""Bytes that the file takes at least, so that there is room for more when the disk is full."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A scheduled sync of one graph; times are UTC."""
+
+    pid: int
+    schedule: str
+    """When it runs."""
+    started: str
+    stopped: str | None = None
+    runs: int = 0
+    commits: int = 0
+    last_start: str | None = None
+    last_end: str | None = None
+    last_outcome: str | None = None
+    next_run: str | None = None
+    transient_errors_in_row: int = 0
+    transient_errors: int = 0
+    last_error: str | None = None
+    last_error_at: str | None = None
+    phase: str | None = None
+    """What the running step is doing, if that takes long."""
+    paused_since: str | None = None
+    """Since when the graph is left alone; it is looked at all the same."""
+    paused_reason: str | None = None
+    waiting_for: str | None = None
+    """What the running step waits for."""
+    store_seconds: float = 0.0
+    """How long the store worked for the last run."""
+    put_off: str | None = None
+    """Why the next run is later than the schedule says."""
+    running: bool = True
+    """Whether its process is alive and has not stopped."""
+
+    @classmethod
+    def load(cls, folder: Path) -> RunStatus | None:
+        """The status in a state directory, or None if nothing readable is there."""
+        try:
+            data = unsealed(json.loads((folder / _FILE).read_text(encoding="utf-8")))
+            known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
+            status = cls(**known)
+        except (OSError, ValueError, TypeError):
+            return None
+        # A number of a process may be given again; a lock ends with its process.
+        return replace(status, running=status.stopped is None and _held(folder / _LOCK))
+
+    def lines(self) -> list[str]:
+        """For people."""
+        last = f"last run {self.last_start or 'never'}"
+        if self.last_start and self.last_outcome:
+            last += f": {self.last_outcome}"
+        counts = f"{self.runs} run(s), {self.commits} commit(s)"
+        if self.running:
+            lines = [
+                f"running (pid {self.pid}) {self.schedule}, since {self.started}: {counts}",
+                f"{last}; next {self.next_run or self._meanwhile()}",
+            ]
+        else:
+            how = f"stopped {self.stopped}" if self.stopped else f"pid {self.pid} is gone"
+            lines = [f"not running ({how}): {counts}; {last}"]
+        if self.running and self.paused_since:
+            lines.append(f"PAUSED since {self.paused_since}: {self.paused_reason}")
+        if self.running and self.waiting_for:
+            lines.append(f"waiting: {self.waiting_for}")
+        if self.running and self.put_off:
+            lines.append(self.put_off)
+        if self.transient_errors:
+            row, total = self.transient_errors_in_row, self.transient_errors
+            lines.append(f"errors that may pass: {row} in a row, {total} in all")
+        if self.last_error and not (self.running and self.paused_since):
+            when = f" at {self.last_error_at}" if self.last_error_at else ""
+            lines.append(f"last error{when}: {self.last_error}")
+        return lines
+
+    def _meanwhile(self) -> str:
+        return f"when this one is done ({self.phase})" if self.phase else "when this one is done"
+
+
+class RunFile:
+    """Keeps the status of one running sync in its state directory."""
+
+    def __init__(self, state: State, schedule: str) -> None:
+        """Name the directory; nothing is written yet."""
+        self._state = state
+        self._changing = threading.Lock()
+        self.status = RunStatus(os.getpid(), schedule, moment())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Be the only scheduled sync of this state, and say so for as long as it takes.
+
+        Raises:
+            StateLockedError: There is another one.
+        """
+        folder = self._state.path
+        with self._state.writing("the lock of the schedule"):
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                acquired = _acquired(handle)
+            except OSError as error:
+                raise no_lock(folder / _LOCK, error) from error
+            if not acquired:
+                other = RunStatus.load(folder)
+                raise StateLockedError(
+                    f"another process (pid {other.pid if other else 'unknown'}) runs the schedule "
+                    f"of the state {folder}; stop it first"
+                )
+            self.update(started=moment())
+            try:
+                yield
+            finally:
+                if self.status.stopped is None:
+                    self.update(stopped=moment(), next_run=None)
+        finally:
+            os.close(handle)
+
+    def update(self, **changes: Any) -> None:
+        """Replace the file. A full disk must neither end a run nor hide how it goes."""
+        path = self._state.path / _FILE
+        with self._changing:
+            self.status = replace(self.status, **changes)
+            text = json.dumps(sealed(asdict(self.status)), indent=1)
+            try:
+                write_file(path, text.ljust(_SIZE))
+            except OSError as error:
+                if not _overwritten(path, text):
+                    _log.warning("cannot write %s: %s", path, error)
+
+
+def _overwritten(path: Path, text: str) -> bool:
+    """Write where the file is, which takes no new space on a disk that is full."""
+    data = text.encode()
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if len(data) > size:
+                return False
+            file.seek(0)
+            file.write(data.ljust(size))
+    except OSError:
+        return False
+    return True
+
+
+def moment(time_: datetime | None = None) -> str:
+    """A time, now by default, as the file has it."""
+    return (time_ or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _acquired(handle: int) -> bool:
+    # Someone who only asks whether the lock is held holds it for a moment.
+    for _ in range(20):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
+
+
+def _held(path: Path) -> bool:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there are no locks here, so nobody has one
+        return False
+    finally:
+        os.close(handle)
+    return False

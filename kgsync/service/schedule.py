@@ -1,0 +1,453 @@
+"""Running syncs on a schedule: one run at a time, retries, a clean stop.
+
+A run takes all versions there are. Runs that come due while another one runs become one run after
+it. An error that may pass is tried again after a while. Any other pauses its graph: it is looked at
+again and again, and goes on by itself when the reason is gone. Only wrong settings end a schedule.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from kgsync.common.durations import seconds_of
+from kgsync.common.listener import Listener
+from kgsync.config import ScheduleSettings
+from kgsync.errors import (
+    ConfigError,
+    KgsyncError,
+    SettingsChangedError,
+    StateLockedError,
+    TransientStoreError,
+)
+from kgsync.service.pausing import Pause
+from kgsync.service.run_status import RunFile, RunStatus, moment
+from kgsync.service.triggers import trigger_of
+
+if TYPE_CHECKING:
+    from kgsync.sync import KGSync
+
+__all__ = ["Schedule"]
+
+_COMMITTING = "commit", "publish"
+"""Phases that a step ends with: from here on it is finished."""
+_LONG = "waiting for rest", "compile", "train", "update"
+"""Phases that the status tells of."""
+_LOOK_SECONDS = 0.5
+"""How often a waiting main thread looks for signals that the system gave to another thread."""
+_JUMP_SECONDS = 5.0
+_LONGEST_REST = 86400.0
+"""Between two runs, however long the store has worked."""
+_log = logging.getLogger(__name__)
+
+
+class Schedule:
+    """Runs one or more syncs, each at its times, one at a time."""
+
+    def __init__(
+        self, syncs: Sequence[KGSync], every: str | None = None, cron: str | None = None
+    ) -> None:
+        """Find out when to run.
+
+        Args:
+            syncs: One sync a graph.
+            every: For all of them, instead of what their settings say.
+            cron: The same.
+
+        Raises:
+            ConfigError: Nothing says when, or it makes no sense.
+        """
+        places = [sync.state.path.resolve() for sync in syncs]
+        for place in places:
+            if places.count(place) > 1:
+                raise ConfigError(
+                    f"two of the graphs keep their state in {place}; set state.path of one of them"
+                )
+        self.errors: list[Exception] = []
+        """What ended the schedules of graphs, in the order it happened."""
+        self._stopping = threading.Event()
+        # Only this may be told to stop by a signal handler: its put() interrupts itself safely.
+        self._inbox: SimpleQueue[None] = SimpleQueue()
+        self._busy = threading.Lock()
+        self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
+        self._graphs = [_Graph(sync, _times(sync, every, cron)) for sync in syncs]
+        self._open = len(self._graphs)
+        self._clock = _Clock()
+
+    @property
+    def statuses(self) -> list[RunStatus]:
+        """How each graph is getting on."""
+        return [graph.file.status for graph in self._graphs]
+
+    def run(self, patience: float | None = None) -> bool:
+        """Run until `stop` is called, Ctrl-C is pressed, or every graph has ended by an error.
+
+        Args:
+            patience: How many seconds to wait at the end for a step that is to be abandoned.
+
+        Returns:
+            Whether nothing runs any more; False if the patience was over before.
+
+        Raises:
+            StateLockedError: Another process runs the schedule of one of the graphs.
+        """
+        with ExitStack() as stack:
+            for graph in self._graphs:
+                stack.enter_context(graph.file.held())
+                stack.enter_context(graph.abandoning(self._stopping))
+                graph.recall_pause()
+                self._add(graph)
+            self._scheduler.start()
+            try:
+                self._wait()
+            except KeyboardInterrupt:
+                _log.info("interrupted")
+            self._stopping.set()
+            self._scheduler.shutdown(wait=False)
+            return self._idle(patience)
+
+    def stop(self) -> None:
+        """End `run`; a step that is not being committed is abandoned at its next safe point.
+
+        May be called from any thread and from a signal handler.
+        """
+        self._inbox.put(None)
+
+    # Handlers run in the main thread, but a signal wakes only the thread that receives it: a main
+    # thread that waits without an end may never hear of it.
+
+    def _wait(self) -> None:
+        """Until told to stop."""
+        while True:
+            with suppress(Empty):
+                return self._inbox.get(timeout=_LOOK_SECONDS)
+            jump = self._clock.jump()
+            for graph in self._graphs:
+                job = self._scheduler.get_job(graph.job)
+                if job is None or job.next_run_time is None:
+                    continue  # ended, or running
+                if jump:
+                    _log.warning("%s: the clock was set by %+.0f s", graph.name, jump)
+                    self._move(graph, graph.moved_by(job.next_run_time, jump))
+                if graph.is_accepted():
+                    self._move(graph, datetime.now(UTC))
+
+    def _idle(self, patience: float | None) -> bool:
+        """Wait for the running step; returns whether it has ended."""
+        until = math.inf if patience is None else time.monotonic() + patience
+        while (left := until - time.monotonic()) > 0:
+            if self._busy.acquire(timeout=min(left, _LOOK_SECONDS)):
+                self._busy.release()
+                return True
+        return not self._busy.locked()
+
+    def _add(self, graph: _Graph) -> None:
+        # An interval begins with a run, a cron line says itself when.
+        first = {"next_run_time": datetime.now(UTC)} if graph.settings.every else {}
+        graph.job = self._scheduler.add_job(
+            self._run,
+            graph.trigger,
+            [graph],
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+            **first,
+        ).id
+
+    def _run(self, graph: _Graph) -> None:
+        """One run of one graph, in the only worker thread."""
+        with self._busy:
+            job = self._scheduler.get_job(graph.job)
+            if self._stopping.is_set() or job is None:
+                return
+            # What comes due in the meantime is left to be made up for, in one run, afterwards.
+            due = job.next_run_time
+            self._move(graph, None)
+            graph.begin()
+            try:
+                next_run = graph.run(due)
+            except _AbandonedError:
+                graph.end("abandoned")
+                _log.info("%s: the running step was abandoned", graph.name)
+                return
+            except KgsyncError as error:
+                _log.error("%s: %s; its schedule has ended", graph.name, error)
+                self._give_up(graph, error)
+                return
+            self._move(graph, next_run)
+
+    def _move(self, graph: _Graph, when: datetime | None) -> None:
+        with suppress(JobLookupError):  # shut down meanwhile
+            self._scheduler.modify_job(graph.job, next_run_time=when)
+
+    def _give_up(self, graph: _Graph, error: Exception) -> None:
+        _let_go(error)
+        graph.end("error", last_error=str(error) or repr(error), stopped=moment())
+        self.errors.append(error)
+        with suppress(JobLookupError):
+            self._scheduler.remove_job(graph.job)
+        self._open -= 1
+        if not self._open:
+            self.stop()
+
+
+class _Graph:
+    """One sync of the schedule."""
+
+    def __init__(self, sync: KGSync, settings: ScheduleSettings) -> None:
+        self.sync = sync
+        self.settings = settings
+        self.trigger = trigger_of(settings)
+        self.name = sync.state.path.name
+        times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
+        self.file = RunFile(sync.state, times)
+        self.job: str = ""
+        self._hurried: int | None = None
+        self._paused = 0
+        """Runs in a row that ended in a pause."""
+
+    @contextmanager
+    def abandoning(self, stopping: threading.Event) -> Iterator[None]:
+        """Let steps be abandoned for a while."""
+        listener = self.sync.listener
+        self.sync.listener = _Abandoning(listener, stopping, self.file)
+        try:
+            yield
+        finally:
+            self.sync.listener = listener
+
+    def is_accepted(self) -> bool:
+        """Whether somebody has accepted what this graph is paused for, since the last run."""
+        if self.file.status.paused_since is None:
+            return False
+        pause, written = Pause.load(self.sync.state), Pause.written(self.sync.state)
+        # Once for every acceptance: a run that fails is tried again in its own time.
+        if pause is None or not pause.accepted or written == self._hurried:
+            return False
+        self._hurried = written
+        return True
+
+    def moved_by(self, planned: datetime, jump: float) -> datetime:
+        """When to run after the clock was set; a cron line is about what it shows now."""
+        later = planned + timedelta(seconds=jump)
+        if self.settings.every is None:
+            later = self.trigger.get_next_fire_time(None, datetime.now(UTC)) or later
+        self.file.update(next_run=moment(later))
+        return later
+
+    def recall_pause(self) -> None:
+        """Go on with a pause of an earlier process."""
+        pause = Pause.load(self.sync.state)
+        if pause is not None:
+            self.file.update(paused_since=pause.since, paused_reason=pause.reason)
+
+    def begin(self) -> None:
+        """Note that a run begins."""
+        runs = self.file.status.runs + 1
+        self.file.update(last_start=moment(), last_end=None, next_run=None, runs=runs)
+
+    def end(self, outcome: str, **changes: Any) -> None:
+        """Note how a run ended."""
+        if changes.get("last_error"):
+            changes["last_error_at"] = moment()
+        over = {"waiting_for": None, "phase": None}
+        self.file.update(last_end=moment(), last_outcome=outcome, **over, **changes)
+
+    def run(self, due: datetime) -> datetime:
+        """Take all versions there are.
+
+        Args:
+            due: When the schedule wants the next run.
+
+        Returns:
+            When to run again.
+
+        Raises:
+            ConfigError: A setting is wrong.
+            SettingsChangedError: The settings fit the stored vectors no more.
+        """
+        watch = self.sync.watch
+        watch.on_wait = self._wait_for
+        started, busy = time.monotonic(), watch.busy_seconds
+        try:
+            outcome = self._catch_up()
+            changes: dict[str, Any] = {
+                "paused_since": None,
+                "paused_reason": None,
+                "transient_errors_in_row": 0,
+            }
+            if self.file.status.paused_since:
+                _log.info("%s: resumed", self.name)
+                changes["last_error"] = None
+            self._paused = 0
+            next_run = self._regular(due)
+        except (ConfigError, SettingsChangedError, _AbandonedError):
+            raise
+        except (TransientStoreError, StateLockedError) as error:
+            outcome, changes, next_run = self._retry(error, self._regular(due))
+        except Exception as error:  # noqa: BLE001  # whatever it is, it may be over tomorrow
+            outcome, changes, next_run = self._pause(error, self._regular(due))
+        spent = watch.busy_seconds - busy
+        put_off, next_run = self._put_off(next_run, spent, time.monotonic() - started)
+        self.end(
+            outcome,
+            next_run=moment(next_run),
+            store_seconds=round(spent, 3),
+            put_off=put_off,
+            **changes,
+        )
+        return next_run
+
+    def _wait_for(self, reason: str | None) -> None:
+        if reason is not None:
+            _log.warning("%s: waiting: %s", self.name, reason)
+        self.file.update(waiting_for=reason)
+
+    def _catch_up(self) -> str:
+        """Step until there is nothing new; returns what came of it."""
+        commits = 0
+        while (report := self.sync.step()).changed:
+            commits += 1
+            self.file.update(commits=self.file.status.commits + 1)
+            seconds = sum(report.seconds.values())
+            done = f"version {report.version}: {report.action} from {report.graph_version}"
+            _log.info("%s: %s in %.1f s", self.name, done, seconds)
+            for warning in report.warnings:
+                _log.warning("%s: %s", self.name, warning)
+            if not report.behind:
+                break
+        outcome = f"{commits} version(s) committed" if commits else str(report)
+        _log.debug("%s: %s", self.name, outcome)
+        return outcome
+
+    def _regular(self, due: datetime) -> datetime:
+        """When the schedule wants the next run, also if the clock was set meanwhile."""
+        now = datetime.now(UTC)
+        if self.settings.every is None:
+            return self.trigger.get_next_fire_time(None, now) or due
+        longest = seconds_of(self.settings.every) + seconds_of(self.settings.jitter)
+        return min(due, now + timedelta(seconds=longest))
+
+    def _retry(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
+        status = self.file.status
+        row = status.transient_errors_in_row + 1
+        wait = max(_delay(self.settings, row), getattr(error, "retry_after", 0.0))
+        later = datetime.now(UTC) + timedelta(seconds=wait)
+        next_run = later if row <= self.settings.retries else max(later, due)
+        if status.paused_since and not getattr(error, "retry_after", 0.0):
+            next_run = min(next_run, due)  # it may be over soon
+        _log.warning("%s: %s; next try %s", self.name, error, moment(next_run))
+        changes: dict[str, Any] = {
+            "transient_errors_in_row": row,
+            "transient_errors": status.transient_errors + 1,
+            "last_error": str(error),
+        }
+        if status.paused_since:
+            changes["paused_reason"] = str(error)
+        return "error that may pass", changes, next_run
+
+    def _pause(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
+        status, reason = self.file.status, str(error) or repr(error)
+        if reason != status.paused_reason:
+            if isinstance(error, KgsyncError | OSError):
+                _log.error("%s: paused: %s", self.name, reason)
+            else:
+                _log.exception("%s: paused by an unexpected error", self.name)
+        _let_go(error)
+        since = status.paused_since or moment()
+        self._paused += 1
+        later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, self._paused))
+        changes = {
+            "paused_since": since,
+            "paused_reason": reason,
+            "last_error": reason,
+            "transient_errors_in_row": 0,
+        }
+        return "paused", changes, min(later, due)
+
+    def _put_off(
+        self, next_run: datetime, spent: float, took: float
+    ) -> tuple[str | None, datetime]:
+        """A run may follow when the store has worked for at most its share of the time."""
+        rest = spent / self.settings.max_load - took
+        earliest = datetime.now(UTC) + timedelta(seconds=min(rest, _LONGEST_REST))
+        if earliest <= next_run:
+            return None, next_run
+        why = (
+            f"polls are spaced out: the last one kept the store busy for {spent:.1f} s, at most "
+            f"{self.settings.max_load:.0%} of the time are allowed (max_load)"
+        )
+        return why, earliest
+
+
+class _Clock:
+    """Notices when the clock is set, by more than it drifts."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def jump(self) -> float:
+        """By how many seconds it was set since the last look."""
+        ahead = time.time() - time.monotonic()
+        jump, self._ahead = ahead - self._ahead, ahead
+        return jump if abs(jump) > _JUMP_SECONDS else 0.0
+
+
+def _let_go(error: BaseException) -> None:
+    """Another thread may see the error: it must not get hold of what this one had open."""
+    for part in (error, error.__cause__, error.__context__):
+        if part is not None:
+            traceback.clear_frames(part.__traceback__)
+
+
+class _AbandonedError(Exception):
+    """A step was left because the schedule is to stop."""
+
+
+class _Abandoning:
+    """Passes on what it hears, and leaves a step that is not being committed when told to stop."""
+
+    def __init__(self, listener: Listener, stopping: threading.Event, file: RunFile) -> None:
+        self._listener = listener
+        self._stopping = stopping
+        self._file = file
+
+    def phase(self, name: str) -> None:
+        if self._stopping.is_set() and name not in _COMMITTING:
+            raise _AbandonedError
+        if name in _LONG:
+            self._file.update(phase=name)
+        self._listener.phase(name)
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        if self._stopping.is_set():
+            raise _AbandonedError
+        self._listener.progress(name, done, total)
+
+
+def _times(sync: KGSync, every: str | None, cron: str | None) -> ScheduleSettings:
+    settings = sync.settings.schedule
+    if every is None and cron is None:
+        return settings
+    given = replace(settings, every=every, cron=cron)
+    return replace(sync.settings, schedule=given).schedule  # checked
+
+
+def _delay(settings: ScheduleSettings, tries: int) -> float:
+    """Seconds before the next try: twice as many each time, less a random part."""
+    first, most = seconds_of(settings.retry_after), seconds_of(settings.retry_most)
+    return min(most, first * 2.0 ** min(tries - 1, 30)) * random.uniform(0.5, 1.0)  # noqa: S311

@@ -1,0 +1,1 @@
+"""Which graph version is next, whether it is complete, and what it changed."""

@@ -1,0 +1,157 @@
+"""What a store is and can do, and what would be done with it: every finding with its remedy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from kgsync import queries
+from kgsync.config import Settings
+from kgsync.errors import KgsyncError
+from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.graph.stores import StoreTarget, opened
+from kgsync.graph.versions import VersionList
+from kgsync.source.reading import versions_of
+
+__all__ = ["Examined", "Finding", "examine"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    result: Literal["ok", "note", "problem"]
+    found: str
+    remedy: str = ""
+
+
+@runtime_checkable
+class Examined(Protocol):
+    """A store that knows more about itself than the port asks for."""
+
+    def describe(self) -> str:
+        """What kind of store it is."""
+
+    def find_limit(self, source: TripleSource) -> int | None:
+        """How many rows an answer may have, found out with a graph; None if all of it came."""
+
+
+def examine(target: StoreTarget, settings: Settings, workspace: Path | None) -> list[Finding]:
+    """Look at a store in the way a step would, without taking one."""
+    findings: list[Finding] = []
+    try:
+        started = time.monotonic()
+        with opened(target, workspace=workspace) as store:
+            kind = store.describe() if isinstance(store, Examined) else "embedded"
+            seconds = time.monotonic() - started
+            findings.append(
+                Finding("store", "ok", f"{store.label}: {kind}, opened in {seconds:.2f} s")
+            )
+            findings += _of_versions(store, settings)
+            findings += _of_rights(store)
+    except KgsyncError as error:
+        findings.append(Finding("store", "problem", str(error), _remedy(error)))
+    return findings
+
+
+def _of_versions(store: GraphStore, settings: Settings) -> Iterator[Finding]:
+    try:
+        versions = versions_of(store, settings)
+    except KgsyncError as error:
+        yield Finding("versions", "problem", str(error), "set `graphs`, or load a version")
+        return
+    names = [version.name for version in versions.versions]
+    if versions.order == "live":
+        yield Finding("versions", "ok", "one live graph, compared with its last state")
+    else:
+        shown = ", ".join(names if len(names) <= 3 else [names[0], "…", names[-1]])
+        found = f"{len(names):,} in the order of {_ORDERS[versions.order]}: {shown}"
+        yield Finding("versions", "ok", found)
+    if versions.pending:
+        found = f"{len(versions.pending):,} not complete yet: {versions.pending[0]}"
+        yield Finding("pending", "note", found, "they are taken once the catalogue says so")
+    yield from _of_readiness(store, versions, settings)
+    yield from _of_reading(store, versions, settings)
+
+
+def _of_readiness(
+    store: GraphStore, versions: VersionList, settings: Settings
+) -> Iterator[Finding]:
+    if versions.order == "live" or not store.capabilities.shared:
+        return
+    if versions.declared:
+        yield Finding("readiness", "ok", "the catalogue says which versions are complete")
+        return
+    yield Finding(
+        "readiness",
+        "note",
+        f"nothing says that a version is complete: it is taken after {settings.source.settle} "
+        "without a change of its size",
+        "give the graphs dcterms:issued in the catalogue once they are loaded, or set `ready`",
+    )
+
+
+def _of_reading(store: GraphStore, versions: VersionList, settings: Settings) -> Iterator[Finding]:
+    source = TripleSource(versions.versions[-1].graph, settings.scope_text())
+    try:
+        started = time.monotonic()
+        count = store.count(source)
+        seconds = time.monotonic() - started
+        yield Finding("size", "ok", f"{count:,} triples in the newest, counted in {seconds:.2f} s")
+        if isinstance(store, Examined):
+            limit = store.find_limit(source)
+            way = "in one answer" if limit is None or count <= limit else "in parts, each counted"
+            rows = "no limit seen" if limit is None else f"at most {limit:,} rows an answer"
+            yield Finding("extraction", "ok", f"{rows}; the graph is read {way}")
+    except KgsyncError as error:
+        yield Finding("reading", "problem", str(error), _remedy(error))
+        return
+    able = store.capabilities
+    if versions.order == "live":
+        whole = "by reading all of it"
+        found = f"by buckets of a hash or {whole}" if able.buckets else whole
+    elif able.changes:
+        found = "from the changes that were written down"
+    else:
+        found = "by the store (MINUS)" if able.difference else "by reading all of it"
+    yield Finding("changes", "ok", f"found {found}")
+
+
+def _of_rights(store: GraphStore) -> Iterator[Finding]:
+    if not store.capabilities.writable:
+        yield Finding(
+            "writing",
+            "note",
+            "not possible or not asked for: metadata is kept in the state",
+            "set `update_url` (and `auth`) for an endpoint, or publish.target",
+        )
+        return
+    try:
+        store.update(queries.load("_nothing").bind())
+        yield Finding("writing", "ok", "updates are allowed: metadata goes into the store")
+    except KgsyncError as error:
+        yield Finding("writing", "problem", str(error), _remedy(error))
+
+
+_ORDERS = {
+    "chain": "dcat:previousVersion or prov:wasRevisionOf",
+    "issued": "dcterms:issued",
+    "name": "their names",
+}
+
+
+_REMEDIES = {
+    "HTTP 401": "set `auth`, and its secrets in the environment",
+    "HTTP 403": "check the rights of the user",
+    "HTTP 404": "check the path of the URL",
+    "cannot be reached": "check the address, and that the server runs",
+    "instead of": "check that the URL is that of a SPARQL endpoint",
+}
+
+
+def _remedy(error: KgsyncError) -> str:
+    return next((remedy for sign, remedy in _REMEDIES.items() if sign in str(error)), "")

@@ -1,0 +1,89 @@
+"""Whether the files that the committed version was read from are still what they were.
+
+A change that is made on top of them would otherwise be made on something that is no longer there.
+A file that was only copied or touched looks the same as one that was rewritten: it costs reading
+all of it once, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kgsync.graph.port import GraphReader, StampedReader, TripleSource
+from kgsync.state.committed import CommittedVersion
+from kgsync.state.directory import State
+
+__all__ = ["CommittedFiles", "remember_files", "stamps_of"]
+
+_FILE = "files.json"
+_NAMED = 3
+"""Files that a warning names."""
+
+
+def stamps_of(store: GraphReader, source: TripleSource) -> dict[str, str]:
+    """What changes when a file of a version is rewritten; nothing where there are no files."""
+    return store.stamps(source) if isinstance(store, StampedReader) else {}
+
+
+def remember_files(stamps: Mapping[str, str], state: State) -> None:
+    """Keep what the version to be committed was read from; only called under the state's lock."""
+    if stamps:
+        state.remember(_FILE, {"version": state.next_number(), "stamps": dict(stamps)})
+
+
+@dataclass(frozen=True)
+class CommittedFiles:
+    """What has become of the files of the committed version."""
+
+    changed: tuple[str, ...] = ()
+    """Those that were rewritten, added or removed since they were read."""
+    reason: str = ""
+    """Why the next version is not read as changes of the committed one; empty if it may be."""
+
+    @classmethod
+    def look(
+        cls, store: GraphReader, current: CommittedVersion | None, state: State
+    ) -> CommittedFiles:
+        """Compare them with what was remembered; the store no longer builds on what has changed."""
+        if current is None or not isinstance(store, StampedReader):
+            return cls()
+        known = _recalled(state)
+        base = TripleSource(current.manifest.graph_version["graph"])
+        now = store.stamps(base)
+        if known is None or not now:
+            return cls()  # a version may be removed once it was taken
+        version, stamps = known
+        if version != current.manifest.version:
+            store.distrust(base)
+            return cls((), "it is not known whether the committed version's files have changed")
+        names = sorted(stamps.keys() | now.keys())
+        changed = tuple(name for name in names if stamps.get(name) != now.get(name))
+        if not changed:
+            return cls()
+        store.distrust(base)
+        return cls(changed, f"files of the committed version have changed: {_named(changed)}")
+
+    def warnings(self, *, taken: bool) -> tuple[str, ...]:
+        """What to tell, if a new version was taken or if there was none."""
+        if not self.changed:
+            return ()
+        then = (
+            "so this version was read whole"
+            if taken
+            else "that is taken with the next version, or now by `kgsync rebuild`"
+        )
+        return (f"{_named(self.changed)}: changed since the version was committed; {then}",)
+
+
+def _recalled(state: State) -> tuple[int, dict[str, str]] | None:
+    try:
+        notes = state.recall(_FILE)
+        return int(notes["version"]), dict(notes["stamps"])
+    except (ValueError, KeyError, TypeError):
+        return None  # the state was written by an earlier kgsync
+
+
+def _named(files: tuple[str, ...]) -> str:
+    more = f" and {len(files) - _NAMED:,} more" if len(files) > _NAMED else ""
+    return ", ".join(files[:_NAMED]) + more

@@ -1,0 +1,1 @@
+"""Committed versions on disk."""

@@ -1,0 +1,429 @@
+"""The state directory: one folder a version, and one pointer whose move is the commit.
+
+    state.json            format, owner's UUID
+    lock                  held (flock) while a process steps
+    endpoint/             what was found out about the store, and parts of an interrupted reading
+    looks.json            sizes of versions that may still be loaded
+    whole.json            when the graph was last read whole
+    files.json            what the files of the committed version looked like, if it came from files
+    costs.json            what reading the store has cost, by way of reading
+    pause.json            why the graph is left alone until it has come to rest
+    waiting.json          changes that were seen and are too small to be taken yet
+    run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
+    CURRENT               which version is current, and the highest number ever given
+    history.jsonl         what was committed, a line for every version
+    current.json          the same for readers without kgsync, with what they need to know
+    literals.json         the copies of vectors in the store, finished or not
+    literals/             what graphs of literals that roll held when they were last complete
+    metadata.oxigraph/    the metadata, where the store of the graph cannot be written
+    000042/manifest.json  what the version is, with a checksum of every file in it
+    000042/uncommitted    there until CURRENT has named the version
+    000042/graph/         term ids, edges, living elements
+    000042/embeddings/    the sidecar files
+
+A version is written beside, synced to disk and renamed; it exists once CURRENT names it. Retention
+removes a version's files and keeps its manifest, which is the history. Every file has a checksum of
+itself, or is in a manifest with one; those that can be found out again are taken for missing when
+they do not match it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kgsync.common.checksums import recorded
+from kgsync.common.durable import no_lock, sealed, sync_to_disk, unsealed, write_file
+from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
+from kgsync.graph.stores import checked_path
+from kgsync.state.history import Entry, History
+from kgsync.state.identity import create_identity, reseal_identity, uuid_of
+from kgsync.state.manifest import Manifest
+from kgsync.state.pointer import Pointer
+from kgsync.state.version_folder import VersionFolder, write_manifest
+
+__all__ = ["State", "VersionFolder"]
+
+_FOLDER = re.compile(r"(damaged-)?(\d{6,})")
+_UNCOMMITTED = "uncommitted"
+
+
+class State:
+    """A state directory."""
+
+    def __init__(self, path: Path, store: str | None = None) -> None:
+        """Name a directory; nothing is read or made yet.
+
+        Args:
+            path: The directory.
+            store: The store whose embeddings it holds; None where that cannot be told.
+
+        Raises:
+            ConfigError: No directory can have that path.
+        """
+        self.path = Path(checked_path(path))
+        self._store = store
+        self._history = History(path / "history.jsonl")
+        self.compared_with: str | None = None
+        """Where this process has compared every description in a store with the manifests."""
+
+    @property
+    def workspace(self) -> Path:
+        """Where an adapter may remember things that can be found out again."""
+        return self.path / "endpoint"
+
+    @property
+    def exists(self) -> bool:
+        """Whether the directory holds a state, be it a damaged one."""
+        if (self.path / "state.json").exists():
+            return True
+        # A process killed while it made the state leaves a pointer to nothing.
+        return (self.path / "CURRENT").exists() and self._pointer().highest > 0
+
+    @property
+    def uuid(self) -> str:
+        """The UUID that marks what this state has published.
+
+        Raises:
+            StateError: The state is of another format or of another store.
+        """
+        return uuid_of(self.path / "state.json", self._store)
+
+    def check_identity(self) -> None:
+        """See that this is a state of this store, in a format that is known.
+
+        Raises:
+            StateError: It is not.
+        """
+        uuid_of(self.path / "state.json", self._store)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the state for one writer. A process that dies holds nothing.
+
+        Raises:
+            StateLockedError: Another process holds it.
+        """
+        with self.writing("the lock"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+                raise StateLockedError(
+                    f"another process (pid {owner}) is working on the state {self.path}; "
+                    "wait for it to finish"
+                ) from None
+            except OSError as error:
+                raise no_lock(self.path / "lock", error) from error
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
+            self._create()
+            self._complete()
+            yield
+        finally:
+            os.close(handle)
+
+    def current(self) -> VersionFolder | None:
+        """The committed version, or None before the first."""
+        number = self._pointer().version
+        if number is None:
+            return None
+        if self._folder(number).is_dir():
+            return self.version(number)
+        if self._pointer().version != number:
+            return self.current()  # another process has set it aside meanwhile
+        raise StateCorruptedError(
+            f"the current version {self._folder(number)} is gone; restore the state from a "
+            "backup or run `kgsync rebuild`"
+        )
+
+    def is_current(self, number: int) -> bool:
+        """Whether a version is the current one; False if a damaged CURRENT cannot tell."""
+        pointer = self._pointer_or_none()
+        return pointer is not None and pointer.version == number
+
+    def next_number(self) -> int:
+        """The number of the next version.
+
+        Numbers never repeat: one that is on the disk is not given again, whatever CURRENT says.
+        """
+        pointer = self._pointer_or_none()
+        return max(pointer.highest if pointer else 0, *self._on_disk(pointer), 0) + 1
+
+    def has(self, number: int) -> bool:
+        """Whether there is such a committed version; it need not have files any more."""
+        return number in self._on_disk(self._pointer_or_none()) and self._folder(number).is_dir()
+
+    def version(self, number: int) -> VersionFolder:
+        """One committed version.
+
+        Raises:
+            StateCorruptedError: Its manifest cannot be read.
+            StateError: There is no such version.
+        """
+        path = self._folder(number)
+        if not path.is_dir():
+            raise StateError(f"there is no embedding version {number} in {self.path}")
+        return VersionFolder.read(path)
+
+    @property
+    def history(self) -> History:
+        """What was committed, without a look at every manifest."""
+        if (self.path / "state.json").exists():
+            self._history.refresh(self._committed_after, self._entry)
+        return self._history
+
+    def readable_versions(self) -> list[VersionFolder]:
+        """All committed versions, oldest first, those with a damaged manifest left out."""
+        return self._readable(self.history.entries)
+
+    def _readable(self, numbers: Iterable[int]) -> list[VersionFolder]:
+        found = []
+        for number in sorted(numbers):
+            with suppress(StateError):  # damaged, or removed by hand
+                found.append(self.version(number))
+        return found
+
+    def retained_versions(self) -> list[int]:
+        """Committed versions whose files are still there."""
+        folders = self._readable(self.history.with_files)
+        return [folder.manifest.version for folder in folders if folder.retained]
+
+    def damaged_versions(self) -> list[int]:
+        """Committed versions whose manifest cannot be read."""
+        readable = {folder.manifest.version for folder in self.readable_versions()}
+        numbers = sorted(self.history.entries.keys() - readable)
+        return [number for number in numbers if self._folder(number).is_dir()]
+
+    @contextmanager
+    def drafting(self, number: int) -> Iterator[Path]:
+        """A folder to write a new version into; removed again if that fails."""
+        draft = self.path / f"draft-{number:06d}"
+        with self.writing(f"version {number}"):
+            try:
+                shutil.rmtree(draft, ignore_errors=True)
+                shutil.rmtree(_replaced(draft), ignore_errors=True)
+                draft.mkdir()
+                yield draft
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+
+    def seal(self, draft: Path, manifest: Manifest) -> VersionFolder:
+        """Sync a draft to disk and give it its name. It is not committed yet."""
+        with self.writing(f"version {manifest.version}"):
+            files = {}
+            for path in sorted(p for p in draft.rglob("*") if p.is_file()):
+                sync_to_disk(path)
+                name = path.relative_to(draft).as_posix()
+                files[name] = recorded(path)
+            write_manifest(draft, replace(manifest, files=files))
+            (draft / _UNCOMMITTED).touch()
+            for folder in [*(p for p in draft.rglob("*") if p.is_dir()), draft]:
+                sync_to_disk(folder)
+            target = self._folder(manifest.version)
+            if target.exists():
+                self._replace(target, draft)
+            else:
+                draft.rename(target)
+            sync_to_disk(self.path)
+        return self.version(manifest.version)
+
+    def _replace(self, target: Path, draft: Path) -> None:
+        """Put a draft in the place of a version that was never committed.
+
+        Raises:
+            StateCorruptedError: It may have been.
+        """
+        if not self._is_replaceable(int(target.name), self._pointer()):
+            raise StateCorruptedError(
+                f"{target} is there already and is not overwritten; move it out of {self.path}"
+            )
+        # Moved as a whole: half of it would look like a version that is damaged.
+        target.rename(_replaced(draft))
+        draft.rename(target)
+        shutil.rmtree(_replaced(draft))
+
+    def amend(self, folder: VersionFolder, report: dict[str, Any]) -> None:
+        """Replace the report of a sealed version; only before it is committed."""
+        with self.writing(f"version {folder.manifest.version}"):
+            write_manifest(folder.path, replace(folder.manifest, report=report))
+
+    def check_space(self, like: VersionFolder | None) -> None:
+        """See before any work that the disk has room for a version as large as another one.
+
+        Raises:
+            StateWriteError: It has not.
+        """
+        if like is None:
+            return
+        needed = sum(int(about["bytes"]) for about in like.manifest.files.values())
+        with self.writing("the next version"):
+            if shutil.disk_usage(self.path).free < needed:
+                raise OSError(errno.ENOSPC, f"it takes about {needed / 2**20:,.1f} MB")
+
+    def commit(self, number: int) -> None:
+        """Make a sealed version the current one. This one rename is the commit."""
+        highest = max(number, self.next_number() - 1)
+        with self.writing("CURRENT"):
+            self._point(number, highest)
+            self._complete()
+
+    def superfluous(self, keep: int) -> list[int]:
+        """Versions that have files beyond the number to keep.
+
+        The current version counts first, then the one it came from, then the last ones.
+        """
+        current = self.current()
+        first = [current.manifest.version, current.manifest.previous] if current else []
+        kept = self.history.with_files
+        order = sorted(kept, key=lambda n: (n in first[:1], n in first, n), reverse=True)
+        return sorted(order[keep:])
+
+    def drop_files(self, numbers: Iterable[int]) -> None:
+        """Remove the files of versions; their manifests stay as the history."""
+        numbers = list(numbers)
+        for number in numbers:
+            for folder in self._data(number):
+                shutil.rmtree(folder)
+        if numbers:
+            self.history.drop(numbers)
+
+    def set_aside_current(self) -> None:
+        """Move a damaged current version out of the way, without losing what is left of it."""
+        pointer, highest = self._pointer_or_none(), self.next_number() - 1
+        with self.writing("the damaged version"):
+            if pointer is None:
+                with suppress(FileNotFoundError):
+                    (self.path / "CURRENT").rename(self.path / "damaged-CURRENT")
+            elif pointer.version is not None and self._folder(pointer.version).exists():
+                folder = self._folder(pointer.version)
+                folder.rename(self.path / f"damaged-{folder.name}")
+                self.history.forget(pointer.version)
+            self._point(None, highest)
+
+    def _create(self) -> None:
+        """Give a new directory its identity; only called under the lock."""
+        if self.exists:
+            return
+        with self.writing("the state"):
+            self._point(None, self.next_number() - 1)
+            create_identity(self.path / "state.json", self._store)
+
+    def _complete(self) -> None:
+        """Do what a killed process, or an older kgsync, left undone; only called under the lock."""
+        pointer = self._pointer_or_none()
+        if pointer is None:
+            return
+        with suppress(OSError):  # it is tried again the next time
+            if not pointer.is_sealed:
+                reseal_identity(self.path / "state.json")
+                self._point(pointer.version, pointer.highest)
+            if pointer.highest:
+                (self._folder(pointer.highest) / _UNCOMMITTED).unlink(missing_ok=True)
+            self.history.save()
+
+    def _data(self, number: int) -> list[Path]:
+        try:
+            return [child for child in self._folder(number).iterdir() if child.is_dir()]
+        except FileNotFoundError:
+            return []  # somebody has removed the whole version
+
+    def _pointer(self) -> Pointer:
+        path = self.path / "CURRENT"
+        try:
+            return Pointer.read(path)
+        except (OSError, ValueError) as error:
+            raise StateCorruptedError(f"cannot read {path}: {error}; {self._remedy()}") from error
+
+    def _pointer_or_none(self) -> Pointer | None:
+        """None if CURRENT is damaged: what can be done without it is done."""
+        with suppress(StateCorruptedError):
+            return self._pointer()
+        return None
+
+    def _remedy(self) -> str:
+        shown = self.recall("current.json") or {}
+        which = f" (current.json names version {shown['version']})" if "version" in shown else ""
+        return (
+            f"no version is lost: name the one to go on from with `kgsync rollback`{which}, or "
+            "restore the file from a backup, or train anew with `kgsync rebuild`"
+        )
+
+    def _point(self, version: int | None, highest: int) -> None:
+        Pointer(version, highest).write(self.path / "CURRENT")
+
+    def _on_disk(self, pointer: Pointer | None) -> set[int]:
+        """Numbers that are taken, also by versions that were set aside."""
+        try:
+            with os.scandir(self.path) as found:
+                names = [_FOLDER.fullmatch(each.name) for each in found]
+        except FileNotFoundError:
+            return set()
+        numbers = {int(match[2]) for match in names if match}
+        return {n for n in numbers if pointer is None or not self._is_replaceable(n, pointer)}
+
+    def _is_replaceable(self, number: int, pointer: Pointer) -> bool:
+        """Whether a version is known to have never been committed: a process was killed before."""
+        return number > pointer.highest and (self._folder(number) / _UNCOMMITTED).exists()
+
+    def _committed_after(self, number: int) -> list[int]:
+        """Committed versions after one, ascending."""
+        pointer = self._pointer_or_none()
+        if pointer is not None and not self._folder(max(number, pointer.highest) + 1).exists():
+            found = [*range(number + 1, pointer.highest + 1)]
+        else:
+            found = sorted(n for n in self._on_disk(pointer) if n > number)
+        return [n for n in found if self._folder(n).is_dir()]
+
+    def _entry(self, number: int) -> Entry:
+        has_files = bool(self._data(number))
+        try:
+            return Entry.of(self.version(number).manifest, has_files)
+        except StateCorruptedError:
+            return Entry(number, has_files=has_files)
+
+    def _folder(self, number: int) -> Path:
+        return self.path / f"{number:06d}"
+
+    def recall(self, name: str) -> Any:
+        """What was remembered under a name; None if nothing was, or it is damaged."""
+        try:
+            return unsealed(json.loads((self.path / name).read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return None  # it is only found out once more
+
+    def remember(self, name: str, value: dict[str, Any]) -> None:
+        """Keep something small, as JSON with a checksum; only called under the lock."""
+        with self.writing(name):
+            write_file(self.path / name, json.dumps(sealed(value)))
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Turn a refusal of the disk into an error that says what is still safe."""
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            remedy = "free some space" if full else "check the directory and its permissions"
+            raise StateWriteError(
+                f"cannot write {what} in {self.path}: {error}; {remedy} and run the step again. "
+                "The last committed version is untouched"
+            ) from error
+
+
+def _replaced(draft: Path) -> Path:
+    """Where what a draft replaces goes first."""
+    return draft.with_name(f"{draft.name}-replaced")

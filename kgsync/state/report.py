@@ -1,0 +1,269 @@
+"""What a step did, in values that print, compare and travel as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from kgsync.common.cost import Cost
+from kgsync.graph.change import ChangeCounts
+from kgsync.graph.versions import Order
+from kgsync.service.run_status import RunStatus
+
+if TYPE_CHECKING:
+    from kgsync.service.pausing import Pause
+
+__all__ = ["Plan", "Quality", "Status", "StepReport"]
+
+Action = Literal["trained", "updated", "unchanged", "adopted", "rebuilt", "waiting", "nothing new"]
+Quality = dict[str, float]
+"""Link prediction: mr, mrr, hits@k, mrr_error, hits@10_error, triples, sampled_from."""
+_DERIVED = "changed", "scores_per_second", "waiting_triples"
+"""Properties of a report that stand in its JSON."""
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What one step did."""
+
+    action: Action
+    version: int | None = None
+    """Number of the embedding version that is current now."""
+    previous: int | None = None
+    graph_version: str | None = None
+    """Name of the graph version it belongs to."""
+    behind: int = 0
+    """Graph versions that are still to do."""
+    gathered: tuple[str, ...] = ()
+    """Graph versions whose changes were taken, or wait, together."""
+    waiting_until: str | None = None
+    """Action "waiting": when the change will be taken, however small."""
+    triples: dict[str, int] = field(default_factory=dict)
+    """Edges of the version by part."""
+    entities: int = 0
+    relations: int = 0
+    untrained: int = 0
+    """Elements without a training edge: they keep their start vector."""
+    change: ChangeCounts | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Triples that are not embedded, by reason."""
+    adopted: dict[str, int] = field(default_factory=dict)
+    """After adoption: vectors adopted, elements without one, vectors unused."""
+    quality_before: Quality | None = None
+    """With survivors' old vectors and new elements as they were before any training."""
+    quality: Quality | None = None
+    """On the test part."""
+    validation: Quality | None = None
+    """On the validation part, at the best epoch: Hits@10 has decided."""
+    stability: dict[str, dict[str, float] | None] | None = None
+    """How far the vectors of "entity" and "relation" moved: nmc, shared, sample, error."""
+    epochs: int = 0
+    best_epoch: int | None = None
+    stopped_early: bool = False
+    way: str = ""
+    """How the change was found: "scan", "difference", "buckets" or "changes"."""
+    caveat: str = ""
+    """What could not be seen that way, and when it will be."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time by phase."""
+    cost: Cost = field(default_factory=Cost)
+    peak_memory_mb: float = 0.0
+    """Of the step, where the system tells; else of the process so far."""
+    literals: dict[str, float] | None = None
+    """Vectors written as literals: written, removed, unchanged, left_out; and how far those that
+    were replaced had moved: farthest, mean."""
+    files: str | None = None
+    """Folder of the sidecar files."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def scores_per_second(self) -> float | None:
+        """Triples scored in a second of training or updating, validations included."""
+        spent = sum(self.seconds.get(name, 0.0) for name in ("train", "start vectors", "update"))
+        return self.cost.score_evaluations / spent if spent else None
+
+    @property
+    def changed(self) -> bool:
+        """Whether a version was committed."""
+        return self.action not in ("waiting", "nothing new")
+
+    @property
+    def waiting_triples(self) -> int:
+        """Action "waiting": how many triples were added or deleted so far."""
+        return _size(self.change) if self.action == "waiting" else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), **{name: getattr(self, name) for name in _DERIVED}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> StepReport:
+        """A report from what `to_json` gave."""
+        data = {key: value for key, value in data.items() if key not in _DERIVED}
+        if data["change"] is not None:
+            data["change"] = ChangeCounts.from_json(data["change"])
+        cost, warnings = Cost(**data["cost"]), tuple(data["warnings"])
+        gathered = tuple(data.get("gathered", ()))
+        return cls(**{**data, "cost": cost, "warnings": warnings, "gathered": gathered})
+
+    def __str__(self) -> str:
+        if self.action == "waiting":
+            return waiting_line(self.change, self.waiting_until)
+        if not self.changed:
+            current = "nothing committed yet" if self.version is None else f"version {self.version}"
+            return f"nothing new ({current}, graph {self.graph_version})"
+        change = str(self.change).splitlines() if self.change else []
+        lines = [f"  {line}" for line in [*change, *self.summary()]]
+        return "\n".join(
+            [f"version {self.version}: {self.action} from {self.graph_version}", *lines]
+        )
+
+    def summary(self) -> list[str]:
+        """Size, quality, cost and warnings, a line each."""
+        edges = f"{sum(self.triples.values()):,} edges ({named_counts(self.triples)})"
+        lines = [f"{edges}, {self.entities:,} entities, {self.relations:,} relations"]
+        if self.gathered:
+            lines.append(f"together with {', '.join(self.gathered)}")
+        if any(self.skipped.values()):
+            lines.append(f"not embedded: {named_counts(self.skipped)}")
+        if self.untrained:
+            lines.append(f"without a training edge: {self.untrained:,}")
+        if self.adopted:
+            lines.append(f"vectors: {named_counts(self.adopted)}")
+        for label, quality in (("before", self.quality_before), ("after", self.quality)):
+            if quality is not None:
+                lines.append(f"quality {label:6} {describe_quality(quality)}")
+        if self.validation is not None:
+            lines.append(
+                f"best epoch     {self.best_epoch}: {describe_validation(self.validation)}"
+            )
+        moved = {kind: change for kind, change in (self.stability or {}).items() if change}
+        if moved:
+            values = ", ".join(f"{kind} {change['nmc']:.3g}" for kind, change in moved.items())
+            lines.append(f"moved (NMC)    {values}")
+        if self.literals is not None:
+            counts = {k: int(v) for k, v in self.literals.items() if k not in ("farthest", "mean")}
+            lines.append(f"literals: {named_counts(counts)}")
+            if self.literals["farthest"]:
+                mean, farthest = self.literals["mean"], self.literals["farthest"]
+                lines[-1] += f"; those replaced had moved by {mean:.3g}, at most {farthest:.3g}"
+        total = sum(self.seconds.values())
+        phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
+        lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")
+        if self.cost.score_evaluations and self.scores_per_second:
+            million = self.scores_per_second / 1e6
+            lines.append(f"{million:.2f} M scores a second, peak {self.peak_memory_mb:,.0f} MB")
+        lines += [f"note: {self.caveat}"] if self.caveat else []
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        if self.behind:
+            lines.append(f"{self.behind} version(s) still to do")
+        return lines
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the next step would do; nothing was touched."""
+
+    graph_version: str | None
+    """Name of the next graph version, or None if there is nothing to do."""
+    order: Order
+    """How the versions are ordered."""
+    behind: int
+    """Graph versions that are still to do."""
+    pending: tuple[str, ...]
+    """Graphs that match but are not issued yet."""
+    passed_over: tuple[str, ...] = ()
+    """Graphs that turned up late, before the current version: they will not be taken."""
+    empty: tuple[str, ...] = ()
+    """Graphs that the catalogue names before the next version, and that have no triples."""
+    gathered: tuple[str, ...] = ()
+    """Graph versions before it whose changes would be taken with it."""
+    waiting_until: str | None = None
+    """The change is too small to be taken before then."""
+    change: ChangeCounts | None = None
+    removed_share: float = 0.0
+    """Share of the current edges that the step would remove."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    way: str = ""
+    reason: str = ""
+    """Why the change was found that way."""
+    caveat: str = ""
+    """What could not be seen that way, and when it will be."""
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        if self.graph_version is None:
+            return "\n".join(["nothing to do", *warnings])
+        lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
+        if self.change is not None:
+            lines += str(self.change).splitlines()
+        if self.waiting_until:
+            lines.append(waiting_line(self.change, self.waiting_until))
+        lines.append(f"found by {self.way}: {self.reason}")
+        if self.caveat:
+            lines.append(f"note: {self.caveat}")
+        return "\n".join([*lines, *warnings])
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a sync stands, from its state alone."""
+
+    state: str
+    store: str
+    version: int | None
+    graph_version: str | None
+    created: str | None
+    model: dict[str, Any] | None
+    versions: int
+    retained: tuple[int, ...]
+    """Versions whose files are still there."""
+    report: StepReport | None
+    damaged: tuple[int, ...] = ()
+    """Versions whose manifest cannot be read; they are missing from the history."""
+    run: RunStatus | None = None
+    """The scheduled sync, if there was one: `kgsync run`."""
+    pause: Pause | None = None
+    """Why the graph is left alone, if it is."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        report = None if self.report is None else self.report.to_json()
+        return {**asdict(self), "report": report}
+
+
+def waiting_line(change: ChangeCounts | None, until: str | None) -> str:
+    """What waits, and until when."""
+    return f"waiting: {_size(change):,} changed triples, until more have gathered or {until}"
+
+
+def _size(change: ChangeCounts | None) -> int:
+    return sum(change.added_triples) + sum(change.deleted_triples) if change else 0
+
+
+def describe_quality(quality: Quality) -> str:
+    """One line: MRR, Hits@10, MR, the first two with their errors."""
+    parts = []
+    for title, name in (("MRR", "mrr"), ("Hits@10", "hits@10")):
+        error = quality.get(f"{name}_error")
+        parts.append(f"{title} {quality[name]:.3f}" + (f" ± {error:.3f}" if error else ""))
+    return ", ".join([*parts, f"MR {quality['mr']:.1f}"])
+
+
+def describe_validation(quality: Quality) -> str:
+    """One line: Hits@10 with its error, and what it was found on."""
+    triples, all_ = int(quality["triples"]), int(quality["sampled_from"])
+    sampled = f" of {all_:,}" if triples < all_ else ""
+    error = f" ± {quality['hits@10_error']:.3f}" if sampled else ""
+    return f"Hits@10 {quality['hits@10']:.3f}{error} on {triples:,}{sampled} validation edges"
+
+
+def named_counts(counts: dict[str, int]) -> str:
+    """The counts that are not zero, in words."""
+    found = ((name.replace("_", " "), count) for name, count in counts.items() if count)
+    return ", ".join(f"{count:,} {name}" for name, count in found)

@@ -1,0 +1,90 @@
+"""From a reading to a model: trained from scratch, updated, left alone, or adopted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from kgsync.common.cost import Cost
+from kgsync.common.listener import Phases
+from kgsync.evaluation.ranking import LinkPrediction
+from kgsync.source.reading import Reading
+from kgsync.state.committed import CommittedVersion
+from kgsync.state.draft import Trained
+from kgsync.training.adoption import adopt_vectors
+from kgsync.training.backends import warm_up
+from kgsync.training.offline import train_offline
+from kgsync.training.online import refresh
+from kgsync.training.problem import Problem
+from kgsync.training.progress import TrainingRun
+from kgsync.training.starts import carry_over, initialize
+
+__all__ = ["adopt", "learn"]
+
+
+def learn(
+    reading: Reading,
+    current: CommittedVersion | None,
+    problem: Problem,
+    phases: Phases,
+    cost: Cost,
+) -> Trained:
+    """Train from scratch, update, or leave alone, as the change asks for.
+
+    Args:
+        reading: The graph version.
+        current: The committed version, if there is one to update.
+        problem: The reading, ready to be trained on.
+        phases: Times what is done.
+        cost: Counters to increase.
+    """
+    if current is None or reading.change:
+        with phases("compile"):
+            warm_up(problem.settings)
+    if current is None:
+        with phases("train"):
+            model, run = train_offline(problem, cost, phases.listener.progress)
+        with phases("evaluate"):
+            return Trained("trained", model, _about(run, problem.test(model)))
+    if not reading.change:
+        about = {"quality": current.manifest.report["quality"]}
+        return Trained("unchanged", current.model(), about)
+    old, before = current.model(), current.graph.living
+    with phases("start vectors"):
+        model = carry_over(old, before, problem)
+    with phases("evaluate"):
+        quality_before = problem.test(model)
+    with phases("start vectors"):
+        initialize(model, before, problem, cost, phases.listener.progress)
+    with phases("update"):
+        run = refresh(model, reading.change, problem, cost, phases.listener.progress)
+    with phases("evaluate"):
+        about = _about(run, problem.test(model))
+        about["quality_before"] = _plain(quality_before)
+        moved = problem.stability(old, before, model)
+        about["stability"] = {kind: asdict(nmc) if nmc else None for kind, nmc in moved.items()}
+    return Trained("updated", model, about)
+
+
+def adopt(
+    reading: Reading, problem: Problem, vectors: dict[str, tuple[list[str], Any]], file: str
+) -> Trained:
+    """Take given vectors as they are; see `adopt_vectors`."""
+    warm_up(problem.settings)
+    model, counts = adopt_vectors(problem, reading.fetched.terms, vectors, file)
+    return Trained("adopted", model, {"quality": _plain(problem.test(model)), "adopted": counts})
+
+
+def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
+    """Fields of the report."""
+    return {
+        "quality": _plain(quality),
+        "validation": _plain(run.best),
+        "epochs": run.epochs,
+        "best_epoch": run.best_epoch,
+        "stopped_early": run.stopped_early,
+    }
+
+
+def _plain(quality: LinkPrediction | None) -> dict[str, Any] | None:
+    return quality.to_json() if quality else None

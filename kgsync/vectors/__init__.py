@@ -1,0 +1,1 @@
+"""Reading committed vectors: neighbours, predictions, export, queries."""

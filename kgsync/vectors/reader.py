@@ -1,0 +1,194 @@
+"""Reading what was committed: vectors, neighbours, predictions, answers to queries, history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from kgsync.config import Settings
+from kgsync.errors import StateCorruptedError, StateError
+from kgsync.graph.stores import StoreTarget, store_label
+from kgsync.publish.target import PublishTarget
+from kgsync.service.pausing import Pause
+from kgsync.service.run_status import RunStatus
+from kgsync.state.committed import CommittedVersion
+from kgsync.state.directory import State
+from kgsync.state.report import Status, StepReport
+
+if TYPE_CHECKING:
+    from kgsync.graph.table import Table
+    from kgsync.vectors.view import Neighbor, Prediction, Vector, VectorView
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+_TRIES = 10
+"""How often to follow a version that moves while it is read."""
+
+
+class Reader:
+    """What can be read of a sync; nothing is changed by it."""
+
+    def __init__(self, settings: Settings, state: State, target: StoreTarget) -> None:
+        """Name the places.
+
+        Args:
+            settings: All settings.
+            state: Where the versions are.
+            target: The store that the graph comes from.
+        """
+        self.settings = settings
+        self.state = state
+        self._target = target
+        self._view: tuple[tuple[str, int, str], VectorView] | None = None
+
+    def at(self, version: int | None = None) -> VectorView:
+        """The vectors of one committed version; of the current one if none is named.
+
+        Raises:
+            StateError: There is no such version, or its files are gone.
+        """
+        from kgsync.vectors.view import VectorView
+
+        chosen = self._current() if version is None else self._committed(version)
+        if chosen is None:
+            raise StateError(
+                f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
+            )
+        # A state may have been replaced by another one behind our back.
+        key = self.state.uuid, chosen.manifest.version, chosen.manifest.created
+        if self._view is None or self._view[0] != key:
+            self._view = key, VectorView(chosen)
+        return self._view[1]
+
+    def embedding(self, iri: str) -> Vector:
+        """The current vector of an entity, as a numpy array.
+
+        Raises:
+            UnknownTermError: It has none (also a KeyError).
+        """
+        return self._ask(lambda view: view.embedding(iri))
+
+    def relation_embedding(self, iri: str) -> Vector:
+        """The current vector of a relation, as a numpy array.
+
+        Raises:
+            UnknownTermError: It has none (also a KeyError).
+        """
+        return self._ask(lambda view: view.relation_embedding(iri))
+
+    def query(self, query: str | Path, /, *, at: int | None = None, **parameters: object) -> Table:
+        """Run a query where the metadata is published; `kgsync query` lists those there are.
+
+        Args:
+            query: The name of one, a SPARQL text, or the path of a file.
+            at: The version that is meant, in placeholders and behind functions; by default the
+                current one.
+            parameters: Values for its placeholders; `from_` stands for `from`.
+
+        Raises:
+            ConfigError: A parameter is wrong, or the store cannot run this query.
+            QueryError: A function could not use what it was given.
+            StateError: There is no such version.
+            StoreError: The query is wrong, or the store failed.
+        """
+        from kgsync.vectors.querying import find_query, run_query
+
+        given = {name.removesuffix("_"): value for name, value in parameters.items()}
+        return run_query(self, self._publish, find_query(query), given, at)
+
+    @overload
+    def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
+
+    @overload
+    def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
+
+    def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
+        """The k entities nearest to one by cosine, nearest first; for several, a list each."""
+        return self._ask(lambda view: view.neighbors(iri, k))
+
+    def predict(
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        new_only: bool = False,
+    ) -> list[Prediction]:
+        """The k most plausible entities for the missing head or tail, best first.
+
+        Args:
+            relation: IRI of the relation.
+            head: IRI of the head, to predict tails.
+            tail: IRI of the tail, to predict heads.
+            k: How many.
+            new_only: Leave out answers that the graph has already.
+        """
+        return self._ask(
+            lambda view: view.predict(
+                relation=relation, head=head, tail=tail, k=k, new_only=new_only
+            )
+        )
+
+    def _ask(self, ask: Callable[[VectorView], T]) -> T:
+        """Ask the current version, whichever another process has made the current one by then."""
+        for _ in range(_TRIES):
+            view = self.at()
+            try:
+                return ask(view)
+            except StateCorruptedError:
+                if self.state.is_current(view.version):
+                    raise
+        return ask(self.at())
+
+    def history(self) -> list[StepReport]:
+        """The reports of all committed versions, oldest first.
+
+        Those that cannot be read any more are left out; `status` names them.
+        """
+        return [StepReport.from_json(v.manifest.report) for v in self.state.readable_versions()]
+
+    def status(self) -> Status:
+        """Where this sync stands; the store is not asked."""
+        current = self._current()
+        damaged = tuple(self.state.damaged_versions())
+        manifest = current.manifest if current else None
+        return Status(
+            state=str(self.state.path),
+            store=store_label(self._target),
+            version=manifest.version if manifest else None,
+            graph_version=manifest.graph_version["name"] if manifest else None,
+            created=manifest.created if manifest else None,
+            model=manifest.model if manifest else None,
+            versions=len(self.state.readable_versions()) + len(damaged),
+            retained=tuple(self.state.retained_versions()),
+            damaged=damaged,
+            report=StepReport.from_json(manifest.report) if manifest else None,
+            run=RunStatus.load(self.state.path),
+            pause=Pause.of(self.state, current) if self.state.exists else None,
+        )
+
+    def _current(self) -> CommittedVersion | None:
+        if not self.state.exists:
+            return None
+        assert self.state.uuid  # refuses a state of another format
+        folder = self.state.current()
+        return None if folder is None else CommittedVersion(folder)
+
+    def _committed(self, number: int) -> CommittedVersion:
+        if not self.state.exists or not self.state.has(number):
+            raise StateError(f"there is no embedding version {number} in {self.state.path}")
+        folder = self.state.version(number)
+        if not folder.retained:
+            kept = map(str, self.state.retained_versions())
+            raise StateError(
+                f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
+                "kept (state.keep)"
+            )
+        return CommittedVersion(folder)
+
+    def _publish(self) -> PublishTarget:
+        return PublishTarget(self.settings.publish, self._target, self.state)
