@@ -106,8 +106,14 @@ def _windows(folder: Path, options: argparse.Namespace) -> Iterator[Window]:
             # The first steps import, compile and train from scratch.
             skipped = min(10, number - 1) if number == options.window else 0
             reference = mean(references[skipped:])
-            kept = (times[skipped:] for times in (steps, first_polls, polls))
-            yield Window(number, *kept, reference, resident_mb())
+            yield Window(
+                number,
+                steps[skipped:],
+                first_polls[skipped:],
+                polls[skipped:],
+                reference,
+                resident_mb(),
+            )
             steps, first_polls, polls, references = [], [], [], []
 
 
