@@ -29,7 +29,7 @@ from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.watch import StoreWatch
 
-__all__ = ["BROKEN", "Answer", "HalfwayError", "Transport"]
+__all__ = ["BROKEN", "Answer", "HalfwayError", "RowLimitError", "Transport"]
 
 T = TypeVar("T")
 
@@ -41,6 +41,8 @@ _PASSING = {408, 429, 500, 502, 503, 504}
 _REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
 _MISTAKE = re.compile(r"Virtuoso (?:22|37|42)\w{3} Error")
 """What Virtuoso finds wrong with a query, by the class of the SQL state; the status is 500."""
+_TOO_MANY_ROWS = re.compile(r"over max vector length \d+ > (\d+)")
+"""What Virtuoso says when an answer has more rows than it can hold: a million, if not told."""
 _LONGEST_WAIT = 120.0
 _LONGEST_REST = 86400.0
 """A server that asks for more is asked again after a day."""
@@ -56,6 +58,17 @@ class HalfwayError(TransientStoreError):
 
 class OtherServerError(TransientStoreError):
     """Another server answers at the address: what is known has to be found out again."""
+
+
+class RowLimitError(TransientStoreError):
+    """The server cannot make answers of so many rows."""
+
+    limit = 0
+    """How many it can make."""
+
+
+_NOT_REPEATED = HalfwayError, OtherServerError, RowLimitError
+"""What would happen again."""
 
 
 class _Request(SPARQLWrapper):
@@ -240,9 +253,7 @@ class Transport:
             except BROKEN as error:
                 reason = getattr(error, "reason", error)
                 found, wait = TransientStoreError(f"it cannot be reached: {reason!r}"), 0.0
-            if isinstance(found, HalfwayError | OtherServerError) or not isinstance(
-                found, TransientStoreError
-            ):
+            if isinstance(found, _NOT_REPEATED) or not isinstance(found, TransientStoreError):
                 raise self._named(found)
             tries += 1
             if wait > _LONGEST_WAIT:
@@ -262,6 +273,10 @@ class Transport:
             said = self._read(error)
         if error.code in _REFUSED or "SR186" in said:
             return self._refused(error.code, error.url or ""), 0.0
+        if limit := _TOO_MANY_ROWS.search(said):
+            too_many = RowLimitError(f"HTTP {error.code}: {said}")
+            too_many.limit = int(limit[1])
+            return too_many, 0.0
         if error.code not in _PASSING or _MISTAKE.search(said):
             return PermanentStoreError(f"HTTP {error.code}: {said}"), 0.0
         passing = TransientStoreError(f"HTTP {error.code}: {said}")
@@ -294,8 +309,7 @@ class Transport:
 
     def _named(self, error: StoreError) -> StoreError:
         named = type(error)(f"{self._endpoint}: {self._messages.clean(str(error))}")
-        if isinstance(error, TransientStoreError) and isinstance(named, TransientStoreError):
-            named.retry_after = error.retry_after
+        vars(named).update(vars(error))
         return named
 
 

@@ -17,7 +17,13 @@ from kgsync import queries
 from kgsync.adapters.columns import push_rows
 from kgsync.adapters.sparql.counted import CountedAnswer, IncompleteError
 from kgsync.adapters.sparql.csv import bucket_table, named_counts, number_and_sum
-from kgsync.adapters.sparql.http import BROKEN, Answer, HalfwayError, Transport
+from kgsync.adapters.sparql.http import (
+    BROKEN,
+    Answer,
+    HalfwayError,
+    RowLimitError,
+    Transport,
+)
 from kgsync.adapters.sparql.json import rows_of_json, table_of_json
 from kgsync.adapters.sparql.kept import KeptParts, bucket_counts
 from kgsync.adapters.sparql.known import Known
@@ -176,8 +182,12 @@ class SparqlStore:
         with self._named_errors():
             most = self._max_rows
             if not parts and (most is None or self._count(where) < most):
-                self._push_counted(where, receive, careful=careful)
-                return
+                try:
+                    self._push_counted(where, receive, careful=careful)
+                except RowLimitError as error:
+                    most = self._note_limit(error.limit)
+                else:
+                    return
             total, came = self._count(where), 0
             limit = most * 9 // 10 if most else _MOVING_MOST  # parts may grow before they are read
             size = min(max(_MOVING_LEAST, total // _MOVING_PARTS), _MOVING_MOST, limit)
@@ -247,11 +257,15 @@ class SparqlStore:
         total = self._count(where)
         most = self._max_rows
         if most is None or total <= most:
-            came = self._push(where, receive, careful=careful)
-            if came < total:
-                self._suspect(came)
-                raise TransientStoreError(f"{self.label} sent {came:,} of {total:,} triples")
-            return
+            try:
+                came = self._push(where, receive, careful=careful)
+            except RowLimitError as error:
+                most = self._note_limit(error.limit)
+            else:
+                if came < total:
+                    self._suspect(came)
+                    raise TransientStoreError(f"{self.label} sent {came:,} of {total:,} triples")
+                return
         with KeptParts(self._workspace, where, total) as kept:
             try:
                 for part in parts_of(self._counts, where, total, most):
@@ -381,6 +395,12 @@ class SparqlStore:
         came = self._push(some, _ignore, careful=False)
         if _LEAST_LIMIT <= came < rows:
             self._remember(replace(self._known, suspected=None, max_rows=came - 1))
+
+    def _note_limit(self, rows: int) -> int:
+        """Stay clear of the number of rows beyond which a server cannot answer."""
+        most = max(1, rows * 9 // 10)
+        self._remember(replace(self._known, suspected=None, max_rows=most))
+        return most
 
     def _suspect(self, came: int) -> None:
         """Take a short answer for the endpoint's limit if it is as short the second time."""

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kgsync.adapters.sparql.store import SparqlStore
@@ -137,6 +139,21 @@ def test_a_limit_that_was_lowered_is_found_out(
     with pytest.raises(TransientStoreError):
         scanned(SparqlStore(endpoint_of(server), tmp_path))
     assert scanned(SparqlStore(endpoint_of(server), tmp_path)) == expected_rows(text)
+
+
+def test_more_rows_than_virtuoso_can_hold_come_in_parts(
+    new_virtuoso: Callable[..., Virtuoso], tmp_path: Path
+) -> None:
+    server, count = new_virtuoso(max_rows=None), 1_000_001  # one more than it can hold
+    server.load(GRAPH, "".join(edge(f"s{i // 99}", f"p{i % 7}", f"o{i}") for i in range(count)))
+    store = SparqlStore(endpoint_of(server), tmp_path)
+    for scan in (store.scan, store.scan_moving):
+        batches: list[TripleBatch] = []
+        scan(SOURCE, batches.append)
+        assert sum(batch.num_rows for batch in batches) == count
+        objects = pa.Table.from_batches(batches)["o"].cast(pa.string())
+        assert pc.count_distinct(objects).as_py() == count
+    assert SparqlStore(endpoint_of(server), tmp_path).find_limit(SOURCE) == 900_000
 
 
 def test_what_is_known_about_one_server_is_not_believed_of_another(
