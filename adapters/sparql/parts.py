@@ -73,7 +73,13 @@ class _Cut:
 
 
 def parts_of(
-    ask: Counts, where: Pattern, total: int, most: int, *, moving: bool = False
+    ask: Counts,
+    where: Pattern,
+    total: int,
+    most: int,
+    *,
+    largest: int | None = None,
+    moving: bool = False,
 ) -> Iterator[Part]:
     """Parts that together are the whole.
 
@@ -82,6 +88,8 @@ def parts_of(
         where: The triples.
         total: How many they are.
         most: How many rows a part may have.
+        largest: How many a predicate may have that is not cut by its subjects, which takes many
+            more requests; `most` if not given.
         moving: Others change them meanwhile. What is there throughout is in one of the parts all
             the same, because its predicate, subject or hash is there whenever it is asked for.
 
@@ -96,7 +104,7 @@ def parts_of(
         return
     cut.agree(sum(counts.values()), total, "predicates")
     named, hashed = _predicates(where)
-    small = {p: n for p, n in counts.items() if n <= most}
+    small = {p: n for p, n in counts.items() if n <= (largest or most)}
     yield from _by_names(small, most, named, hashed)
     for predicate in counts.keys() - small.keys():
         unnamed = hashed([predicate])

@@ -64,6 +64,8 @@ _LEAST_LIMIT = 100
 _MOVING_PARTS, _MOVING_LEAST, _MOVING_MOST, _MOVING_TRIES = 50, 200, 20_000, 8
 """Parts of a graph that moves: so many, of at least and at most so many triples, so that nearly all
 of them hold still while they are sent; and how often one is read at most."""
+_MOVING_LARGER = 3
+"""A predicate may be so many times as large: cutting it by its subjects takes many requests."""
 
 
 class SparqlStore:
@@ -189,9 +191,10 @@ class SparqlStore:
                 else:
                     return
             total, came = self._count(where), 0
-            limit = most * 9 // 10 if most else _MOVING_MOST  # parts may grow before they are read
-            size = min(max(_MOVING_LEAST, total // _MOVING_PARTS), _MOVING_MOST, limit)
-            for part in parts_of(self._counts, where, total, size, moving=True):
+            limit = most * 9 // 10 if most else total  # parts may grow before they are read
+            size = min(max(_MOVING_LEAST, total // _MOVING_PARTS), _MOVING_MOST, max(1, limit))
+            largest = min(limit, size * _MOVING_LARGER)
+            for part in parts_of(self._counts, where, total, size, largest=largest, moving=True):
                 for batch in self._moving_part(part, careful):
                     came += batch.num_rows
                     receive(batch)

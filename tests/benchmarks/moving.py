@@ -184,8 +184,8 @@ class _Moving:
             while time.monotonic() < end:
                 self._look(process.pid)
             self._writer.stop()
-            runs = self._status()["runs"]
-            self._until(lambda: self._status()["runs"] >= runs + 3, 900)
+            runs, apart = self._status()["runs"], max(self._looks) / self._options.max_load
+            self._until(lambda: self._status()["runs"] >= runs + 3, 300 + 6 * apart)
             self._report(process)
         finally:
             process.kill()
