@@ -11,7 +11,9 @@ from kgsync.config.toml_files import check_types
 from kgsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kgsync.config.settings import EndpointSettings, ScheduleSettings, Settings
+    from kgsync.config.settings import Settings
+    from kgsync.graph.settings import EndpointSettings
+    from kgsync.service.settings import ScheduleSettings
 
 __all__ = ["PATHS", "check"]
 

@@ -8,30 +8,26 @@ import os
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kgsync.config.checks import PATHS, check
-from kgsync.config.sections import (
+from kgsync.config.toml_files import build
+from kgsync.errors import ConfigError
+from kgsync.evaluation.settings import EvaluationSettings
+from kgsync.graph.settings import EndpointSettings, FilterSettings, SplitSettings
+from kgsync.models.settings import ModelSettings, Norm
+from kgsync.publish.settings import Datatype, Literals, PublishSettings
+from kgsync.service.settings import ScheduleSettings
+from kgsync.source.settings import SourceSettings
+from kgsync.state.settings import StateSettings
+from kgsync.training.settings import (
     Corruption,
-    Datatype,
-    EndpointSettings,
-    EvaluationSettings,
-    FilterSettings,
-    Literals,
-    ModelSettings,
-    Norm,
-    PublishSettings,
+    Rates,
     RunSettings,
-    ScheduleSettings,
-    SourceSettings,
-    SplitSettings,
     StartVectors,
-    StateSettings,
     TrainingSettings,
     UpdateSettings,
 )
-from kgsync.config.toml_files import build
-from kgsync.errors import ConfigError
 
 __all__ = [
     "Corruption",
@@ -58,15 +54,6 @@ __all__ = [
 
 _MEANING = "name", "dimension", "relation_dimension", "norm"
 """Settings of a model that fix what its vectors mean."""
-
-
-class Rates(NamedTuple):
-    """Learning rates, each derived from an earlier one where it is not set."""
-
-    training: float
-    pretraining: float
-    general: float
-    change: float
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from kgsync.config import ModelSettings
 from kgsync.errors import ConfigError
 from kgsync.models.base import Rows, TableSpec
 from kgsync.models.bilinear import Bilinear
 from kgsync.models.losses import LogisticLoss, Loss
+from kgsync.models.settings import ModelSettings
 
 __all__ = ["Analogy", "ComplEx"]
 

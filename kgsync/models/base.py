@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kgsync.config import ModelSettings
 from kgsync.models import MODELS, ModelInfo
 from kgsync.models.losses import Loss
+from kgsync.models.settings import ModelSettings
 
 __all__ = ["Kind", "Model", "Rows", "TableSpec"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kgsync.config import ModelSettings
 from kgsync.models.base import Rows, TableSpec
 from kgsync.models.bilinear import Bilinear
 from kgsync.models.losses import LogisticLoss, Loss
+from kgsync.models.settings import ModelSettings
 
 __all__ = ["DistMult"]
 

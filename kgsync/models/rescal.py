@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kgsync.config import ModelSettings
 from kgsync.models.base import Rows, TableSpec
 from kgsync.models.bilinear import Bilinear
 from kgsync.models.losses import Loss, MarginLoss
+from kgsync.models.settings import ModelSettings
 
 __all__ = ["Rescal"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kgsync.config import ModelSettings
 from kgsync.models.base import Rows, TableSpec
+from kgsync.models.settings import ModelSettings
 from kgsync.models.translational import Translational
 
 __all__ = ["TransE"]

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kgsync.config import ModelSettings
 from kgsync.models.base import Rows, TableSpec
 from kgsync.models.distances import Projections
+from kgsync.models.settings import ModelSettings
 from kgsync.models.translational import Translational
 
 __all__ = ["CONSTRAINT_TOLERANCE", "CONSTRAINT_WEIGHT", "TransH"]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from kgsync import queries
-from kgsync.config import PublishSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
 from kgsync.publish.literals.copies import LiteralCopies
 from kgsync.publish.metadata.graph import MetadataGraph
+from kgsync.publish.settings import PublishSettings
 from kgsync.queries import check_iri
 from kgsync.state.directory import State, VersionFolder
 from kgsync.state.manifest import Manifest

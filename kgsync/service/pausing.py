@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 
 from kgsync.common.durations import seconds_of
 from kgsync.common.listener import Listener
-from kgsync.config import Settings
 from kgsync.errors import (
     ConfigError,
     KgsyncError,
@@ -24,6 +23,7 @@ from kgsync.errors import (
 )
 from kgsync.source.gathering import Choice
 from kgsync.source.reading import Reading, check_removal
+from kgsync.source.settings import ReadingSettings
 from kgsync.source.settling import wait_for_rest
 from kgsync.state.committed import CommittedVersion
 from kgsync.state.directory import State
@@ -126,7 +126,7 @@ def pausing(state: State, current: CommittedVersion | None) -> Iterator[None]:
 def read_checked(
     read: Callable[[], Choice],
     current: CommittedVersion | None,
-    settings: Settings,
+    settings: ReadingSettings,
     state: State,
     listener: Listener,
     *,

@@ -26,7 +26,6 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from kgsync.common.durations import seconds_of
 from kgsync.common.listener import Listener
-from kgsync.config import ScheduleSettings
 from kgsync.errors import (
     ConfigError,
     KgsyncError,
@@ -36,6 +35,7 @@ from kgsync.errors import (
 )
 from kgsync.service.pausing import Pause
 from kgsync.service.run_status import RunFile, RunStatus, moment
+from kgsync.service.settings import ScheduleSettings
 from kgsync.service.triggers import trigger_of
 
 if TYPE_CHECKING:

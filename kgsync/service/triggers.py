@@ -11,8 +11,8 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from kgsync.common.durations import seconds_of
-from kgsync.config import ScheduleSettings
 from kgsync.errors import ConfigError
+from kgsync.service.settings import ScheduleSettings
 
 __all__ = ["trigger_of"]
 

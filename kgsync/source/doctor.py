@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from kgsync import queries
-from kgsync.config import Settings
 from kgsync.errors import KgsyncError
 from kgsync.graph.port import GraphStore, TripleSource
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import VersionList
 from kgsync.source.reading import versions_of
+from kgsync.source.settings import ReadingSettings
 
 __all__ = ["Examined", "Finding", "examine"]
 
@@ -40,7 +40,9 @@ class Examined(Protocol):
         """How many rows an answer may have, found out with a graph; None if all of it came."""
 
 
-def examine(target: StoreTarget, settings: Settings, workspace: Path | None) -> list[Finding]:
+def examine(
+    target: StoreTarget, settings: ReadingSettings, workspace: Path | None
+) -> list[Finding]:
     """Look at a store in the way a step would, without taking one."""
     findings: list[Finding] = []
     try:
@@ -58,7 +60,7 @@ def examine(target: StoreTarget, settings: Settings, workspace: Path | None) -> 
     return findings
 
 
-def _of_versions(store: GraphStore, settings: Settings) -> Iterator[Finding]:
+def _of_versions(store: GraphStore, settings: ReadingSettings) -> Iterator[Finding]:
     try:
         versions = versions_of(store, settings)
     except KgsyncError as error:
@@ -79,7 +81,7 @@ def _of_versions(store: GraphStore, settings: Settings) -> Iterator[Finding]:
 
 
 def _of_readiness(
-    store: GraphStore, versions: VersionList, settings: Settings
+    store: GraphStore, versions: VersionList, settings: ReadingSettings
 ) -> Iterator[Finding]:
     if versions.order == "live" or not store.capabilities.shared:
         return
@@ -95,7 +97,9 @@ def _of_readiness(
     )
 
 
-def _of_reading(store: GraphStore, versions: VersionList, settings: Settings) -> Iterator[Finding]:
+def _of_reading(
+    store: GraphStore, versions: VersionList, settings: ReadingSettings
+) -> Iterator[Finding]:
     source = TripleSource(versions.versions[-1].graph, settings.scope_text())
     try:
         started = time.monotonic()

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kgsync.common.durations import seconds_of
-from kgsync.config import Settings
 from kgsync.graph.port import GraphStore
 from kgsync.graph.versions import GraphVersion
 from kgsync.source.reading import Earlier, Reading, read_version
+from kgsync.source.settings import ReadingSettings
 from kgsync.state.committed import CommittedVersion
 from kgsync.state.directory import State
 
@@ -84,7 +84,7 @@ def choose(
     store: GraphStore,
     ahead: tuple[GraphVersion, ...],
     current: CommittedVersion | None,
-    settings: Settings,
+    settings: ReadingSettings,
     state: State,
     *,
     now: bool = False,

@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass, field
 
 from kgsync.common.durations import seconds_of
-from kgsync.config import Settings
 from kgsync.errors import LargeRemovalError, VersionError
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.filters import EdgeFilter
@@ -20,6 +19,7 @@ from kgsync.graph.versions import GraphVersion, VersionList, find_versions
 from kgsync.source.costs import Costs
 from kgsync.source.fetch import Base, Fetched, fetch
 from kgsync.source.rewritten import stamps_of
+from kgsync.source.settings import ReadingSettings
 from kgsync.state.committed import CommittedVersion
 from kgsync.state.directory import State
 
@@ -67,14 +67,14 @@ class Reading:
         return {**vars(self.fetched.skipped), **self.dropped}
 
 
-def versions_of(store: GraphStore, settings: Settings) -> VersionList:
+def versions_of(store: GraphStore, settings: ReadingSettings) -> VersionList:
     """The versions of the graph the settings name."""
     source = settings.source
     return find_versions(store, source.graphs, source.catalog, source.ready)
 
 
 def todo(
-    versions: VersionList, current: CommittedVersion | None, settings: Settings
+    versions: VersionList, current: CommittedVersion | None, settings: ReadingSettings
 ) -> tuple[GraphVersion, ...]:
     """The versions still to do.
 
@@ -122,7 +122,7 @@ class Earlier:
 
     @classmethod
     def committed(
-        cls, current: CommittedVersion | None, settings: Settings, state: State | None = None
+        cls, current: CommittedVersion | None, settings: ReadingSettings, state: State | None = None
     ) -> Earlier:
         """What the committed version knows, and the state."""
         key = settings.split.key.encode()
@@ -139,7 +139,7 @@ class Earlier:
         return cls(current.graph.terms.keyed(key), base, thorough, costs)
 
     @classmethod
-    def read(cls, reading: Reading, settings: Settings) -> Earlier:
+    def read(cls, reading: Reading, settings: ReadingSettings) -> Earlier:
         """What a reading knows."""
         source = TripleSource(reading.version.graph, settings.scope_text())
         fetched = reading.fetched
@@ -151,7 +151,7 @@ def read_version(
     store: GraphStore,
     versions: tuple[GraphVersion, ...],
     earlier: Earlier,
-    settings: Settings,
+    settings: ReadingSettings,
 ) -> Reading:
     """Read the first of the versions to do.
 
@@ -227,7 +227,7 @@ def _age_of_whole(state: State) -> float:
         return math.inf
 
 
-def check_removal(reading: Reading, settings: Settings) -> None:
+def check_removal(reading: Reading, settings: ReadingSettings) -> None:
     """Refuse a version that removes more of the graph than the settings allow.
 
     Raises:

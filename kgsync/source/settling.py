@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from kgsync.common.durations import seconds_of
 from kgsync.common.listener import Listener
-from kgsync.config import Settings
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import DatedReader, GraphStore, TripleSource
 from kgsync.graph.versions import GraphVersion, VersionList
+from kgsync.source.settings import ReadingSettings
 from kgsync.state.directory import State
 
 __all__ = ["await_rest", "wait_for_rest"]
@@ -34,7 +34,7 @@ def await_rest(
     store: GraphStore,
     versions: VersionList,
     ahead: tuple[GraphVersion, ...],
-    settings: Settings,
+    settings: ReadingSettings,
     state: State,
     listener: Listener,
     *,
@@ -108,7 +108,7 @@ def wait_for_rest(seconds: float, listener: Listener) -> None:
 
 
 def _await_load(
-    store: GraphStore, version: GraphVersion, settings: Settings, listener: Listener
+    store: GraphStore, version: GraphVersion, settings: ReadingSettings, listener: Listener
 ) -> None:
     """Wait once for `settle`, in which a live graph must not change by more than a little."""
     before = _count(store, version, settings)
@@ -123,7 +123,7 @@ def _await_load(
 
 
 def _await_files(
-    store: DatedReader, version: GraphVersion, settings: Settings, listener: Listener
+    store: DatedReader, version: GraphVersion, settings: ReadingSettings, listener: Listener
 ) -> None:
     """Wait until no file of a version has been written for `settle`: a copy may be under way."""
     settle = seconds_of(settings.source.settle)
@@ -138,7 +138,7 @@ def _await_files(
             )
 
 
-def _count(store: GraphStore, version: GraphVersion, settings: Settings) -> int:
+def _count(store: GraphStore, version: GraphVersion, settings: ReadingSettings) -> int:
     return store.count(TripleSource(version.graph, settings.scope_text()))
 
 

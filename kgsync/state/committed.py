@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.numpy
 
-from kgsync.config import ModelSettings
 from kgsync.graph.living import Living
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import Ids, TermIndex, TermTable
+from kgsync.models.settings import ModelSettings
 from kgsync.state.directory import VersionFolder
 from kgsync.state.manifest import Manifest
 from kgsync.state.sidecar import TENSORS, Sidecar, read_tables, write_sidecar

@@ -7,7 +7,6 @@ from dataclasses import replace
 from kgsync.common.cost import Cost
 from kgsync.common.listener import Phases
 from kgsync.common.memory import peak_mb
-from kgsync.config import Settings
 from kgsync.errors import KgsyncError, StateWriteError
 from kgsync.publish.target import PublishTarget
 from kgsync.source.reading import Reading
@@ -16,6 +15,7 @@ from kgsync.state.directory import State
 from kgsync.state.draft import Trained, prepare
 from kgsync.state.entry import show_current
 from kgsync.state.report import StepReport
+from kgsync.state.settings import VersionSettings
 
 __all__ = ["commit", "make_current"]
 
@@ -24,7 +24,7 @@ def commit(
     reading: Reading,
     trained: Trained,
     current: CommittedVersion | None,
-    settings: Settings,
+    settings: VersionSettings,
     state: State,
     publish: PublishTarget,
     phases: Phases,
@@ -71,7 +71,7 @@ def _left_out(report: StepReport) -> tuple[str, ...]:
 
 def make_current(
     chosen: CommittedVersion,
-    settings: Settings,
+    settings: VersionSettings,
     state: State,
     publish: PublishTarget,
     phases: Phases,
@@ -100,7 +100,7 @@ def make_current(
             ) from error
 
 
-def _show(number: int, settings: Settings, state: State, publish: PublishTarget) -> None:
+def _show(number: int, settings: VersionSettings, state: State, publish: PublishTarget) -> None:
     """Show the version as current; then, and only then, drop the files of old ones."""
     show_current(state)
     superfluous = state.superfluous(settings.state.keep)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kgsync import __version__
-from kgsync.config import Settings
 from kgsync.errors import StateCorruptedError
 from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermIndex
@@ -18,6 +17,7 @@ from kgsync.state.committed import CommittedVersion, GraphData
 from kgsync.state.delta import Rows, delta_table
 from kgsync.state.manifest import Manifest
 from kgsync.state.report import Action, StepReport
+from kgsync.state.settings import VersionSettings
 from kgsync.state.sidecar import Sidecar
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def prepare(
     reading: Reading,
     trained: Trained,
     current: CommittedVersion | None,
-    settings: Settings,
+    settings: VersionSettings,
 ) -> Draft:
     """Put together what version `number` consists of."""
     living, train, terms = Living.of(reading.edges), reading.split.train, reading.fetched.terms

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from kgsync.common.cost import Cost
-from kgsync.config import RunSettings, Settings
 from kgsync.errors import ConfigError
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
@@ -16,6 +15,7 @@ from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.pretraining import Pretrainer, PretrainingRates
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.settings import LearningSettings, RunSettings
 from kgsync.training.threads import usable_cpus
 
 __all__ = [
@@ -59,7 +59,7 @@ def uses_kernels(run: RunSettings) -> bool:
     return run.backend != "torch" and run.device == "cpu"
 
 
-def warm_up(settings: Settings) -> None:
+def warm_up(settings: LearningSettings) -> None:
     """Load the kernels, or compile them where that was never done: so no phase has to wait for it.
 
     Compiled once, they are kept beside the package or in the user's cache.

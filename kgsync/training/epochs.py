@@ -11,13 +11,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from kgsync.common.cost import Cost
-from kgsync.config import Corruption
 from kgsync.errors import TrainingError
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.training.optimizers import RowOptimizer
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
+from kgsync.training.settings import Corruption
 
 __all__ = ["Trainer", "moved"]
 

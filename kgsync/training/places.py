@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kgsync.config import UpdateSettings
 from kgsync.graph.living import TripleRows
 from kgsync.models.translational import Translational
 from kgsync.training.evidence import Evidence, KeyedNegatives
+from kgsync.training.settings import UpdateSettings
 
 __all__ = ["place"]
 

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from kgsync.common.seeds import Seeds
-from kgsync.config import Settings
 from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction
 from kgsync.evaluation.stability import MeanChange, model_change
 from kgsync.graph.hashing import Hashes
@@ -17,6 +16,7 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
 from kgsync.models.base import Kind, Model
+from kgsync.training.settings import LearningSettings
 
 __all__ = ["Problem"]
 
@@ -29,7 +29,7 @@ class Problem:
     split: Split
     edges: Snapshot
     terms: TermIndex
-    settings: Settings
+    settings: LearningSettings
     seeds: Seeds
 
     @cached_property

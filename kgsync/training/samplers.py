@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows, TripleSet
+from kgsync.training.settings import Corruption
 
 __all__ = ["CorrectedSampler", "CorruptedSampler", "DenseQueries", "dense_queries", "head_shares"]
 

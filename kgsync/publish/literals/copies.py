@@ -18,13 +18,13 @@ import numpy as np
 
 from kgsync import queries
 from kgsync.common.checksums import FOLDER
-from kgsync.config import PublishSettings
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import FlushingStore, GraphStore
 from kgsync.publish.literals.content import Changes, Content, Names
 from kgsync.publish.literals.datatypes import DATATYPES
 from kgsync.publish.literals.graph import LiteralGraph
 from kgsync.publish.metadata.graph import LiteralCopy, MetadataGraph
+from kgsync.publish.settings import PublishSettings
 from kgsync.state.directory import State, VersionFolder
 from kgsync.state.sidecar import INDEX, TENSORS, VECTORS
 

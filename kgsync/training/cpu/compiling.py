@@ -25,12 +25,12 @@ from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync.common.cost import Cost
 from kgsync.common.durable import no_lock
-from kgsync.config import ModelSettings
 from kgsync.errors import ConfigError
 from kgsync.evaluation import ranking
 from kgsync.graph.hashing import Hashes
 from kgsync.models import distances, model_class
 from kgsync.models.base import Kind, Model
+from kgsync.models.settings import ModelSettings
 from kgsync.training.cpu import steps
 from kgsync.training.cpu.pretraining import CpuPretrainer
 from kgsync.training.cpu.texts import digest_of_texts

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.common.compiled import compiled
-from kgsync.config import Corruption
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout
 from kgsync.training.cpu.layout import triple_at
 from kgsync.training.cpu.memory import prefetch
 from kgsync.training.cpu.randomness import below, mix_number
 from kgsync.training.samplers import DenseQueries, dense_queries, head_shares
+from kgsync.training.settings import Corruption
 
 __all__ = [
     "Corruptions",

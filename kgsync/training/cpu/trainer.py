@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from kgsync.common.cost import Cost
-from kgsync.config import Corruption
 from kgsync.errors import TrainingError
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
@@ -20,6 +19,7 @@ from kgsync.training.cpu.steps import Learner, Pairs, run_batches
 from kgsync.training.cpu.sums import scratch_for
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.settings import Corruption
 from kgsync.training.threads import on_threads
 
 __all__ = ["CpuTrainer"]
