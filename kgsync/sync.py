@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from kgsync.common.cost import Cost
 from kgsync.common.listener import Listener, Phases, SilentListener
 from kgsync.common.memory import forget_peak
-from kgsync.common.seeds import Seeds
 from kgsync.config import Settings, load_settings
 from kgsync.config.differences import differences
 from kgsync.errors import (
@@ -20,7 +19,6 @@ from kgsync.errors import (
     StateError,
 )
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.living import Living
 from kgsync.graph.port import GraphStore
 from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
 from kgsync.graph.versions import GraphVersion, VersionList
@@ -409,13 +407,7 @@ class KGSync(Reader):
     def _problem(self, reading: Reading) -> Problem:
         from kgsync.training.problem import Problem
 
-        version = reading.version
-        # A live version's name is a time: its place in the sequence makes the run repeatable.
-        name = f"{version.graph}@{self.state.next_number()}" if version.live else version.name
-        seeds = Seeds(self.settings.run.seed, name)
-        living = Living.of(reading.edges)
-        terms = reading.fetched.terms
-        return Problem(living, reading.split, reading.edges, terms, self.settings, seeds)
+        return Problem.of(reading, self.settings, self.state.next_number())
 
     def _commit(
         self,

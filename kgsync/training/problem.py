@@ -16,6 +16,7 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
 from kgsync.models.base import Kind, Model
+from kgsync.source.reading import Reading
 from kgsync.training.settings import LearningSettings
 
 __all__ = ["Problem"]
@@ -31,6 +32,23 @@ class Problem:
     terms: TermIndex
     settings: LearningSettings
     seeds: Seeds
+
+    @classmethod
+    def of(cls, reading: Reading, settings: LearningSettings, number: int) -> Problem:
+        """The problem of a graph version, with the random numbers that belong to it.
+
+        Args:
+            reading: The version.
+            settings: What to train, and how.
+            number: Its place in the sequence of versions.
+        """
+        version = reading.version
+        # A live version's name is a time: its place in the sequence makes the run repeatable.
+        name = f"{version.graph}@{number}" if version.live else version.name
+        seeds = Seeds(settings.run.seed, name)
+        living = Living.of(reading.edges)
+        terms = reading.fetched.terms
+        return cls(living, reading.split, reading.edges, terms, settings, seeds)
 
     @cached_property
     def train(self) -> TripleRows:
