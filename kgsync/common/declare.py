@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Kind = Literal["value", "duration", "path"]
+Kind = Literal["value", "duration", "path", "store"]
+"""A duration is text like "15m"; a path is relative to the file; a store is a path or a URL."""
 _KEY = "kgsync"
 
 
@@ -131,7 +132,7 @@ def setting(
     Args:
         default: Its default; None if it may be left unset.
         help: One or two sentences, shown in the template, the reference and the schema.
-        kind: "duration" for text like "15m"; "path" for a path relative to the file, or a URL.
+        kind: What a string is, if not just a string.
         at_least: Smallest value allowed; for a duration a duration.
         above: The value must be larger than this.
         at_most: Largest value allowed.

@@ -128,7 +128,7 @@ def _translate(root: type, data: dict[str, Any], section: str = "") -> list[tupl
 
 
 def _converted(setting: Setting, value: Any, folder: Path | None) -> Any:
-    if setting.kind == "path" and folder is not None and "://" not in value:
+    if setting.kind in ("path", "store") and folder is not None and "://" not in value:
         return os.path.normpath(folder / value)
     return setting.type(value) if setting.type in (float, tuple) else value
 

@@ -58,7 +58,7 @@ def _complaint(setting: Setting, value: Any) -> str:
         return f"must be one of {', '.join(setting.choices)}, not {value!r}"
     if setting.type is float and not math.isfinite(value):
         return f"must be a finite number, not {value!r}"
-    if setting.kind == "path" and "\0" in value:
+    if setting.kind in ("path", "store") and "\0" in value:
         return "has a NUL character in it"
     try:
         inside = _inside(setting, value)

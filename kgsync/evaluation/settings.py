@@ -20,7 +20,8 @@ class EvaluationSettings:
     )
     test_sample: int = setting(
         2000,
-        "Test edges to rank for the quality in the report, drawn likewise; 0 ranks all.",
+        "Test edges to rank for the reported quality, a fixed sample drawn with the seed; 0 ranks "
+        "all.",
         at_least=0,
     )
     stability_sample: int = setting(

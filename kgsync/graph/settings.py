@@ -81,10 +81,14 @@ class SplitSettings:
     """Shares of held-out edges; 0 for both trains on all edges."""
 
     validation: float = setting(
-        0.05, "Share of the edges that decide when training stops.", at_least=0
+        0.05,
+        "Share of the edges held out for validation; they decide when training stops.",
+        at_least=0,
     )
     test: float = setting(
-        0.05, "Share of the edges on which the reported quality is measured.", at_least=0
+        0.05,
+        "Share of the edges held out as test edges; the reported quality is measured on them.",
+        at_least=0,
     )
     key: str = setting(
         "kgsync", "Key of the hash that assigns edges; another key gives another split."

@@ -47,7 +47,7 @@ class PublishSettings:
         None,
         "Store to publish into; if not set, the source if it can be written, else a store inside "
         "the state.",
-        kind="path",
+        kind="store",
         example="metadata.oxigraph",
     )
     graph: str | None = setting(

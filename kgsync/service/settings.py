@@ -22,7 +22,7 @@ class ScheduleSettings:
         example="15m",
     )
     cron: str | None = setting(
-        None, "Instead: a cron line of five fields, in local time.", example="0 3 * * *"
+        None, "Instead of every: a cron line of five fields, in local time.", example="0 3 * * *"
     )
     jitter: str = setting(
         "0s", "Delay every run by a random time of at most this.", kind="duration"
@@ -50,7 +50,9 @@ class ScheduleSettings:
         0, "Wait until this many triples have been added or deleted.", at_least=0
     )
     max_wait: str = setting(
-        "1d", "Take a smaller change once its oldest part has waited so long.", kind="duration"
+        "1d",
+        "Take a change below min_change, too, once its oldest part has waited so long.",
+        kind="duration",
     )
 
     def rules(self) -> Iterator[Rule]:

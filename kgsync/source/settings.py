@@ -19,7 +19,7 @@ class SourceSettings:
     store: str | None = setting(
         None,
         "Path of an Oxigraph directory or of files, or the URL of a SPARQL endpoint.",
-        kind="path",
+        kind="store",
         example="graph.oxigraph",
     )
     graphs: str | None = setting(
@@ -46,8 +46,8 @@ class SourceSettings:
     )
     quiet_period: str = setting(
         "10s",
-        "Without such a property, take a version when its number of triples (on an endpoint) or "
-        "its files have not changed for so long.",
+        "Take a version that nothing declares complete when its number of triples (on an endpoint) "
+        "or its files have not changed for so long.",
         kind="duration",
         was="settle",
     )

@@ -49,8 +49,8 @@ class TrainingSettings:
     negative_sampling: Corruption = setting(
         "uniform",
         "Which side of a triple is replaced to make a negative: either with the same probability, "
-        'as in the paper, or, with "bernoulli", more often the side with fewer positives for the '
-        "relation.",
+        'as in the paper, or, with "bernoulli", more often the side with fewer correct entities '
+        "for the relation.",
         was="corruption",
     )
     learning_rate: float | None = _rate(
@@ -80,7 +80,8 @@ class UpdateSettings:
     )
     initial_negatives: int = setting(
         0,
-        'Negatives per positive triple for these: 0 takes 1 for "balance", 4 for "jumps".',
+        'Negatives per positive triple in finding initial vectors; 0 takes 1 for "balance", 4 for '
+        '"jumps".',
         at_least=0,
         paper="preNegs",
         was="start_negatives",
@@ -94,15 +95,17 @@ class UpdateSettings:
     )
     pretraining_epochs: int = setting(
         50,
-        "Epochs in which only new elements move; 0 keeps their initial vectors.",
+        "Pretraining epochs, in which only new elements move; 0 keeps their initial vectors.",
         at_least=0,
         paper="initTimes",
     )
     pretraining_negatives: int = setting(
-        1, "Negatives per positive triple in these epochs.", at_least=1, paper="initNegs"
+        1, "Negatives per positive triple in the pretraining epochs.", at_least=1, paper="initNegs"
     )
     pretraining_learning_rate: float | None = _rate(
-        "Learning rate of these epochs; that of training from scratch if not set.", 0.001, "initLR"
+        "Learning rate of the pretraining epochs; that of training from scratch if not set.",
+        0.001,
+        "initLR",
     )
     change_epochs: int = setting(
         20, "Epochs on the added and deleted triples only.", at_least=0, paper="csNum"
