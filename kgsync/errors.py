@@ -30,9 +30,10 @@ class KgsyncError(Exception):
 
 
 class ConfigError(KgsyncError):
-    """A setting is unknown, missing or impossible."""
+    """A setting is unknown, missing or impossible; `keys` names it, like "training.epochs"."""
 
     exit_code = 2
+    keys: tuple[str, ...] = ()
 
 
 class StoreError(KgsyncError):

@@ -28,17 +28,23 @@ from kgsync.graph.stores import open_store
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        (RunSettings(backend=cast("Any", "cuda")), "run: backend must be one of auto, cpu, torch"),
-        (RunSettings(threads=cast("Any", 1.5)), "run: threads must be of type int, not 1.5"),
-        (RunSettings(seed=cast("Any", None)), "run: seed must be of type int, not None"),
-        (ModelSettings(norm=cast("Any", "l3")), "model: norm must be one of l1, l2, l2sq, not"),
-        (TrainingSettings(steps=cast("Any", "pairs")), "training: steps must be one of batch, pai"),
-        (TrainingSettings(corruption=cast("Any", "bern")), "training: corruption must be one of"),
-        (TrainingSettings(learning_rate=cast("Any", "1")), "learning_rate must be of type float"),
-        (FilterSettings(include=cast("Any", "http://p")), "filter: include must be a list of text"),
-        (ScheduleSettings(every=cast("Any", 15)), "schedule: every must be of type str, not 15"),
-        (SplitSettings(key=cast("Any", 5)), "split: key must be of type str, not 5"),
-        (UpdateSettings(start_vectors=cast("Any", "avg")), "update: start_vectors must be one of"),
+        (RunSettings(backend=cast("Any", "cuda")), "[run] backend must be one of auto, cpu, torch"),
+        (RunSettings(threads=cast("Any", 1.5)), "[run] threads must be a whole number, not 1.5"),
+        (RunSettings(seed=cast("Any", None)), "[run] seed must be a whole number, not None"),
+        (ModelSettings(norm=cast("Any", "l3")), "[model] norm must be one of l1, l2, l2sq, not"),
+        (TrainingSettings(steps=cast("Any", "pairs")), "[training] steps must be one of batch, p"),
+        (
+            TrainingSettings(negative_sampling=cast("Any", "bern")),
+            "[training] negative_sampling must be one of",
+        ),
+        (TrainingSettings(learning_rate=cast("Any", "1")), "learning_rate must be a number"),
+        (FilterSettings(include=cast("Any", "http://p")), "[filter] include must be a list of str"),
+        (ScheduleSettings(every=cast("Any", 15)), "[schedule] every must be a string, not 15"),
+        (SplitSettings(key=cast("Any", 5)), "[split] key must be a string, not 5"),
+        (
+            UpdateSettings(initial_vectors=cast("Any", "avg")),
+            "[update] initial_vectors must be one of",
+        ),
     ],
 )
 def test_python_code_cannot_choose_what_there_is_not_either(section: Any, message: str) -> None:
@@ -88,7 +94,7 @@ def test_steps_by_pair_are_for_the_cpu_only() -> None:
 def test_no_path_has_a_nul_character(tmp_path: Path, section: str, key: str) -> None:
     path = tmp_path / "kgsync.toml"
     path.write_text(f'[{section}]\n{key} = "a\\u0000b"\n')
-    with pytest.raises(ConfigError, match=f"{section}: {key} has a NUL character"):
+    with pytest.raises(ConfigError, match=rf"\[{section}\] {key} has a NUL character"):
         load_settings(path)
 
 

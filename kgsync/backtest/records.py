@@ -17,7 +17,9 @@ import safetensors.torch
 from torch import Tensor
 
 from kgsync.common.durable import UNFINISHED, no_lock, write_file
+from kgsync.config import Settings
 from kgsync.config.differences import differences
+from kgsync.config.toml_files import with_new_names
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
@@ -146,7 +148,7 @@ class RecordFolder:
             write_file(path, text)
             if not model:
                 (folder / _HISTORY).unlink(missing_ok=True)
-        then, now = _read_json(path), json.loads(text)
+        then, now = with_new_names(Settings, _read_json(path)), json.loads(text)
         if then != now:
             raise ConfigError(
                 f"{folder} has results under other settings ({differences(then, now)}); "

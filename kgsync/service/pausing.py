@@ -2,7 +2,8 @@
 
 A graph that was emptied, is gone, lost much of its edges, or whose versions make no sense is left
 alone: the last version stays current. What is seen next may be half of a graph that is being
-filled again, so it is only taken when it has been at rest for `settle`, or after `kgsync accept`.
+filled again, so it is only taken when it has been at rest for `quiet_period`, or after
+`kgsync accept`.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def read_checked(
     Args:
         read: Reads the version to take.
         current: The committed version.
-        settings: `max_removed` and `settle`.
+        settings: `max_removed` and `quiet_period`.
         state: Knows of a pause; that it is over is for the caller to note, with what comes of it.
         listener: Hears what is waited for.
         shared: Whether others may be filling the graph.
@@ -149,7 +150,7 @@ def read_checked(
         TransientStoreError: It is still being filled.
     """
     choice, pause = read(), Pause.of(state, current)
-    reading, settle = choice.reading, settings.source.settle
+    reading, settle = choice.reading, settings.source.quiet_period
     if allow_large_removal or (pause is not None and pause.allows(reading)):
         return choice
     check_removal(reading, settings)
@@ -165,7 +166,7 @@ def read_checked(
 def _read_at_rest(
     first: Reading, read: Callable[[], Reading], settle: str, listener: Listener
 ) -> Reading:
-    """Read a graph a second time after `settle`, and take that if nothing is coming back.
+    """Read a graph a second time after `quiet_period`, and take that if nothing is coming back.
 
     While a graph is filled again, edges of the last version come back and none go; under steady
     change about as many come back as go.

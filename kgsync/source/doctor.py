@@ -91,8 +91,8 @@ def _of_readiness(
     yield Finding(
         "readiness",
         "note",
-        f"nothing says that a version is complete: it is taken after {settings.source.settle} "
-        "without a change of its size",
+        "nothing says that a version is complete: it is taken after "
+        f"{settings.source.quiet_period} without a change of its size",
         "give the graphs dcterms:issued in the catalogue once they are loaded, or set `ready`",
     )
 

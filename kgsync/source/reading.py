@@ -133,7 +133,7 @@ class Earlier:
         source = TripleSource(manifest.graph_version["graph"], settings.scope_text())
         skipped = Skipped(**{name: manifest.skipped[name] for name in vars(Skipped())})
         base = Base(source, current.graph.edges, manifest.triples, skipped)
-        often = seconds_of(settings.source.read_whole)
+        often = seconds_of(settings.source.full_scan_every)
         # A clock that was ahead must not put it off.
         thorough = state is not None and not 0 <= _age_of_whole(state) <= often
         return cls(current.graph.terms.keyed(key), base, thorough, costs)

@@ -163,7 +163,7 @@ def versions(server: Server) -> None:
 
 def sync_of(proxy: FaultProxy, server: Server, state: Path) -> KGSync:
     settings = quick_settings()
-    source = replace(settings.source, settle="0s", max_removed=1.0)
+    source = replace(settings.source, quiet_period="0s", max_removed=1.0)
     endpoint = replace(through(proxy, server), update_url=None)
     return KGSync(endpoint, GRAPHS, state=state, settings=replace(settings, source=source))
 
