@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
+from kgsync.adapters.sparql.dialects import blank_node_label
 from kgsync.errors import TransientStoreError
 
 __all__ = ["rows_of_xml"]
@@ -78,8 +79,7 @@ def _term(element: Element) -> str:
         case "uri":
             return f"<{text}>"
         case "bnode":
-            # Virtuoso's look like IRIs.
-            return f"_:{text.rpartition('/')[2]}"
+            return f"_:{blank_node_label(text)}"
         case "literal":
             return _literal(element, text)
         case "triple":

@@ -180,6 +180,7 @@ class StampedReader(GraphReader, Protocol):
         """Offer no changes from this version any more: it is not what it was when it was read."""
 
 
+@runtime_checkable
 class DifferenceReader(GraphReader, Protocol):
     """Comparing two versions in the store. Only where `capabilities.difference` is true."""
 
@@ -197,6 +198,7 @@ class DifferenceReader(GraphReader, Protocol):
         """
 
 
+@runtime_checkable
 class MovingReader(GraphReader, Protocol):
     """Reading a graph that others change meanwhile. Only where `capabilities.moving` is true."""
 
@@ -229,6 +231,7 @@ class BucketTable:
     """Name of every bucket that has edges -> how many, and their mark."""
 
 
+@runtime_checkable
 class BucketReader(GraphReader, Protocol):
     """Reading parts of a graph that changes in place. Only where `capabilities.buckets` is set."""
 
@@ -253,6 +256,7 @@ class BucketReader(GraphReader, Protocol):
         """
 
 
+@runtime_checkable
 class ChangeReader(GraphReader, Protocol):
     """Reading what was written down about changes. Only where `capabilities.changes` is true."""
 

@@ -162,7 +162,7 @@ def _for_every_sync(
 ) -> list[str]:
     """The query for one metadata graph after the other, if it is to be asked about all.
 
-    Some stores answer wrongly where a graph is a variable: Virtuoso's paths then miss versions.
+    Some stores answer wrongly where a graph is a variable: their paths then miss versions.
     """
     about = [p.name for p in query.parameters.values() if p.known_as == "metadata"]
     about = [name for name in about if is_open(given.get(name))]
