@@ -15,6 +15,7 @@ import pyarrow as pa
 from kgsync.adapters.sparql.parts import Part
 from kgsync.common.checksums import sha256_of
 from kgsync.common.durable import write_file
+from kgsync.graph.edge_hash import edge_hash
 from kgsync.graph.port import TripleBatch
 from kgsync.queries import Pattern
 
@@ -99,12 +100,8 @@ def bucket_counts(batches: Iterable[TripleBatch], digits: int) -> dict[str, int]
         for terms in zip(*columns, strict=True):
             s, _, o = terms
             if s[:1] == o[:1] == "<" and not o.startswith("<<"):
-                counts[_md5("".join(_md5(term[1:-1]) for term in terms))[:digits]] += 1
+                counts[edge_hash(*(term[1:-1] for term in terms))[:digits]] += 1
     return dict(counts)
-
-
-def _md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _encoded(batch: Any) -> TripleBatch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from contextlib import suppress
@@ -12,13 +11,12 @@ from typing import Literal
 
 from kgsync.adapters.sparql.dialects import Dialect, dialect_of
 from kgsync.common.durable import sealed, unsealed, write_file
+from kgsync.graph.edge_hash import decimals, md5_of
 from kgsync.graph.port import Marks, Term
 
 __all__ = ["Known"]
 
 _FILE = "endpoint.json"
-_DECIMALS = 9
-"""Digits of a hash that make a number; see `kgsync.source.buckets`."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ class Known:
     @classmethod
     def of(cls, server: str, hash_: Term | None, number: Term | None) -> Known:
         """What the answer to `_can_hash` says."""
-        expected = hashlib.md5(b"kgsync", usedforsecurity=False).hexdigest()
-        digits = re.sub("[a-f]", "", expected)[:_DECIMALS].lstrip("0")
+        expected = md5_of("kgsync")
+        digits = re.sub("[a-f]", "", expected)[: decimals()].lstrip("0")
         sums = number is not None and number.value.lstrip("0") == digits
         return cls(server, hash_ is not None and hash_.value == expected, sums)
 

@@ -8,13 +8,13 @@ because the endpoint refuses it, is told from the others by its hash instead.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kgsync import queries
 from kgsync.adapters.sparql.dialects import NAMES_PER_PAGE, VALUES_PER_QUERY
 from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.graph.edge_hash import md5_of
 from kgsync.queries import Pattern, is_iri, is_plain_iri
 
 __all__ = ["Part", "only_count", "packed", "parts_of"]
@@ -243,7 +243,7 @@ def _by_names(counts: dict[str, int], most: int, named: _Bind, hashed: _Bind) ->
 
 
 def _digests(names: list[str]) -> list[str]:
-    return [hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in names]
+    return [md5_of(name) for name in names]
 
 
 # -- hashes ----------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kgsync import queries
 from kgsync.errors import ConfigError, StateError
-from kgsync.graph.port import GraphReader, QueryReader
+from kgsync.graph.port import FunctionRegistry, FunctionTranslator, GraphReader, QueryReader
+from kgsync.graph.stores import adapter_class
 from kgsync.graph.table import Table
 from kgsync.publish.literals.content import is_writable
 from kgsync.publish.target import PublishTarget
@@ -39,9 +40,8 @@ class SparqlFunctions(dict[Any, Callable[..., Any]]):
 
     def __init__(self, functions: Functions) -> None:
         """Translate the functions for pyoxigraph."""
-        from kgsync.adapters.oxigraph.store import custom_functions
-
-        super().__init__(custom_functions(functions.by_iri))
+        adapter: FunctionTranslator = adapter_class("pyoxigraph.Store")
+        super().__init__(adapter.custom_functions(functions.by_iri))
         self._functions = functions
 
     def check(self) -> None:
@@ -82,10 +82,9 @@ def rdflib_functions(embeddings: Reader | Vectors, *, version: int | None = None
     Raises:
         QueryError: At the end of the block, if a function could not use what it was given.
     """
-    from kgsync.adapters.rdflib_dataset import registered
-
+    adapter: FunctionRegistry = adapter_class("rdflib.Graph")
     functions = _functions(embeddings, version)
-    with registered(functions.by_iri):
+    with adapter.registered(functions.by_iri):
         yield
     functions.check()
 
