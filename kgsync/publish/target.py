@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kgsync import queries
-from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
+from kgsync.common.retrying import Retry
+from kgsync.errors import ConfigError, PermanentStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
@@ -198,15 +198,12 @@ class PublishTarget:
         """Write once the store can be had; training is not thrown away for a busy store."""
         if not self._enabled:
             return None
-        give_up = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                with self._store(None) as store:
-                    return write(store)
-            except TransientStoreError:
-                if time.monotonic() > give_up:
-                    raise
-                time.sleep(1.0)
+
+        def attempt() -> T:
+            with self._store(None) as store:
+                return write(store)
+
+        return Retry(patience=_PATIENCE_SECONDS, first=1.0, most=1.0).call(attempt)
 
     @contextmanager
     def _store(self, source: GraphStore | None) -> Iterator[GraphStore]:
