@@ -262,3 +262,10 @@ def test_python_code_may_use_a_former_name_with_a_warning(section: str, old: str
     assert replace(found, **{new: value}) == found
     with pytest.raises(TypeError, match=f"{old} is the former name of {new}"):
         made(**{old: value, new: value})
+
+
+def test_a_section_must_be_one() -> None:
+    given = cast("Any", {"headers": {"X-Key": "secret"}})
+    with pytest.raises(ConfigError, match="must be of type EndpointSettings, not dict") as error:
+        Settings(source=SourceSettings(endpoint=given))
+    assert "secret" not in str(error.value)

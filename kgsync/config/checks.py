@@ -31,7 +31,8 @@ def check(settings: Settings) -> None:
         for key in name.split("."):
             chosen = getattr(chosen, key)
         if not isinstance(chosen, section):
-            raise ConfigError(f"[{name}] must be of type {section.__name__}, not {chosen!r}")
+            given = type(chosen).__name__  # not its value, which may hold a secret
+            raise ConfigError(f"[{name}] must be of type {section.__name__}, not {given}")
         _check_section(chosen, name)
     for holds, keys, message in (*_model_rules(settings), *_rules(settings)):
         if not holds:
