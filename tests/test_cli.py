@@ -156,6 +156,29 @@ def test_a_wrong_setting_is_named(tmp_path: Path, line: str, message: str) -> No
     assert "Traceback" not in done.stderr
 
 
+def test_a_wrong_value_is_told_with_its_line(project: Path) -> None:
+    text = (project / "kgsync.toml").read_text().replace("epochs = 10", "epochs = -1")
+    (project / "kgsync.toml").write_text(text)
+    told = kgsync(project, "plan").stderr
+    line = text.splitlines().index("epochs = -1") + 1
+    assert (
+        told == f"kgsync: [training] epochs must be at least 0, not -1 (kgsync.toml, line {line})\n"
+    )
+
+
+def test_a_former_key_is_one_line_on_standard_error(project: Path) -> None:
+    text = (project / "kgsync.toml").read_text()
+    (project / "kgsync.toml").write_text(text + 'start_vectors = "random"\n')
+    done = kgsync(project, "plan", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["graph_version"] == GRAPHS.format(version="1")
+    told = [line for line in done.stderr.splitlines() if "start_vectors" in line]
+    assert len(told) == 1
+    assert told[0].endswith(
+        "update.start_vectors is now called update.initial_vectors; please rename it"
+    )
+
+
 def test_an_error_in_json_mode_is_a_document_too(project: Path) -> None:
     done = kgsync(project, "neighbors", iri("e1"), "--json")
     assert json.loads(done.stdout)["error"] == "StateError"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, wraps
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from kgsync.errors import ConfigError
 
@@ -21,6 +21,7 @@ __all__ = [
     "Kind",
     "Part",
     "Rule",
+    "Ruled",
     "Setting",
     "Walked",
     "every_section",
@@ -39,46 +40,31 @@ _KEY = "kgsync"
 
 
 @dataclass(frozen=True)
-class _Declaration:
-    """What a field's metadata says."""
-
-    help: str
-    kind: Kind = "value"
-    at_least: float | str | None = None
-    above: float | str | None = None
-    at_most: float | None = None
-    or_zero: bool = False
-    choices: Callable[[], Sequence[str]] | None = None
-    paper: str | None = None
-    example: Any = None
-    was: str | None = None
-
-
-@dataclass(frozen=True)
 class Setting:
     """One declared setting."""
 
-    key: str
-    type: type
-    """int, float, str, bool, tuple (a list of strings) or dict (a table of strings)."""
-    optional: bool
-    """Whether it may be left unset (None); TOML has no word for that."""
     default: Any
     help: str
-    kind: Kind
-    at_least: float | str | None
+    kind: Kind = "value"
+    at_least: float | str | None = None
     """Bounds; for a duration a duration."""
-    above: float | str | None
-    at_most: float | None
-    or_zero: bool
+    above: float | str | None = None
+    at_most: float | None = None
+    or_zero: bool = False
     """Whether 0 is allowed besides what the bounds allow."""
-    allowed: Callable[[], Sequence[str]] | tuple[str, ...]
-    paper: str | None
+    allowed: Callable[[], Sequence[str]] | tuple[str, ...] = ()
+    paper: str | None = None
     """Its name in the paper."""
-    example: Any
-    """A value to show where the default says nothing."""
-    was: str | None
+    example: Any = None
+    """A value to show where there is no default."""
+    was: str | None = None
     """Its former key."""
+    key: str = ""
+    """The name of its field; this and the rest come from there."""
+    type: type = str
+    """int, float, str, bool, tuple (a list of strings) or dict (a table of strings)."""
+    optional: bool = False
+    """Whether it may be left unset (None); TOML has no word for that."""
 
     @property
     def choices(self) -> Sequence[str]:
@@ -109,6 +95,14 @@ class Rule(NamedTuple):
     keys: tuple[str, ...]
     """What to change if it is broken."""
     message: str
+
+
+@runtime_checkable
+class Ruled(Protocol):
+    """A section with rules that bounds cannot state."""
+
+    def rules(self) -> Iterable[Rule]:
+        """The rules about its settings, by their keys."""
 
 
 def setting(
@@ -142,12 +136,11 @@ def setting(
         example: A value to show in the template if there is no default.
         was: A former key that is still read.
     """
-    said = _Declaration(help, kind, at_least, above, at_most, or_zero, choices, paper, example, was)
-    if isinstance(default, dict):
-        made = field(default_factory=lambda: dict(default), repr=False, metadata={_KEY: said})
-    else:
-        made = field(default=cast("Any", default), metadata={_KEY: said})
-    return cast("T", made)
+    limits = at_least, above, at_most, or_zero, choices or ()
+    said = {_KEY: Setting(default, help, kind, *limits, paper, example, was)}
+    if isinstance(default, dict):  # its values may be secrets
+        return cast("T", field(default_factory=lambda: dict(default), repr=False, metadata=said))
+    return field(default=default, metadata=said)
 
 
 def part(section: type[T], help: str | None = None) -> T:  # noqa: A002
@@ -171,25 +164,12 @@ def _settings_of(section: Any) -> dict[str, Setting]:
     hints, found = typing.get_type_hints(section), {}
     for each in fields(section):
         said = each.metadata.get(_KEY)
-        if not isinstance(said, _Declaration):
-            continue
-        type_, optional, literals = _taken_apart(hints[each.name])
-        found[each.name] = Setting(
-            each.name,
-            type_,
-            optional,
-            {} if type_ is dict else each.default,
-            said.help,
-            said.kind,
-            said.at_least,
-            said.above,
-            said.at_most,
-            said.or_zero,
-            said.choices or literals,
-            said.paper,
-            said.example,
-            said.was,
-        )
+        if isinstance(said, Setting):
+            type_, optional, literals = _taken_apart(hints[each.name])
+            allowed = said.allowed or literals
+            found[each.name] = replace(
+                said, key=each.name, type=type_, optional=optional, allowed=allowed
+            )
     return found
 
 
@@ -213,7 +193,7 @@ def with_old_names(section: type[T]) -> type[T]:
     `dataclasses.replace` gives every field by its new name, and so takes the new names only.
     """
     said = {each.name: each.metadata.get(_KEY) for each in fields(cast("Any", section))}
-    renamed = {d.was: key for key, d in said.items() if isinstance(d, _Declaration) and d.was}
+    renamed = {d.was: key for key, d in said.items() if isinstance(d, Setting) and d.was}
     create = section.__init__
 
     @wraps(create)
@@ -243,7 +223,8 @@ def _taken_apart(hint: Any) -> tuple[type, bool, tuple[str, ...]]:
     origin, options = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
         (inner,) = (option for option in options if option is not type(None))
-        return _taken_apart(inner)[0], True, ()
+        type_, _, literals = _taken_apart(inner)
+        return type_, True, literals
     if origin is Literal:
         return str, False, options
     return (origin or hint), False, ()

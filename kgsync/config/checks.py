@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kgsync.common.declare import Rule, every_section, settings_of, wrong
+from kgsync.common.declare import Rule, Ruled, every_section, settings_of, wrong
 from kgsync.config.values import check_value
 from kgsync.errors import ConfigError
 
@@ -31,7 +31,8 @@ def check(settings: Settings) -> None:
         for key in name.split("."):
             chosen = getattr(chosen, key)
         if not isinstance(chosen, section):
-            raise ConfigError(f"[{name}] must be of type {section.__name__}, not {chosen!r}")
+            given = type(chosen).__name__  # not its value, which may hold a secret
+            raise ConfigError(f"[{name}] must be of type {section.__name__}, not {given}")
         _check_section(chosen, name)
     for holds, keys, message in (*_model_rules(settings), *_rules(settings)):
         if not holds:
@@ -43,7 +44,7 @@ def _check_section(chosen: Any, name: str) -> None:
         value = getattr(chosen, key)
         if value is not None or not setting.optional:
             check_value(setting, value, name)
-    if hasattr(chosen, "rules"):
+    if isinstance(chosen, Ruled):
         for holds, keys, message in chosen.rules():
             if not holds:
                 raise wrong(name, keys, message)

@@ -49,8 +49,8 @@ def reference(wanted: str | None = None) -> list[Section]:
     found = [s for s in sections if s.name == wanted or s.name.startswith(f"{wanted}.")]
     if found:
         return [found[0]._replace(same_as=None), *found[1:]]
-    found = [_reduced(section, wanted) for section in sections if not section.same_as]
-    found = [section for section in found if section.settings]
+    reduced = (_reduced(section, wanted) for section in sections)
+    found = [section for section in reduced if section.settings]
     if not found:
         known = [name for s in sections for each in s.settings for name in _names(each, s.name)]
         close = difflib.get_close_matches(wanted, [*(s.name for s in sections), *known], 1)
@@ -144,7 +144,7 @@ def _names(setting: Setting, section: str) -> list[str]:
 def _reduced(section: Section, wanted: str) -> Section:
     """A section with only the settings that are wanted."""
     chosen = (each for each in section.settings if wanted in _names(each, section.name))
-    return section._replace(settings=tuple(chosen))
+    return section._replace(settings=tuple(chosen), same_as=None)
 
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -147,8 +148,9 @@ def _line_of(lines: list[str], path: Sequence[str]) -> int:
     The parser tells no lines. But the text up to a line can be parsed, too: the key stands on the
     first line after which the parser knows it. A value that goes on for more lines is cut off.
     """
+    looks_right = re.compile(rf"(?<!\w){re.escape(path[-1])}[\"']?\s*[=.\]]")
     for number, line in enumerate(lines):
-        if path[-1] in line:
+        if looks_right.search(line):
             before = "\n".join(lines[:number])
             for candidate in (line, line.partition("=")[0] + "= 0"):
                 if _has(f"{before}\n{candidate}", path):

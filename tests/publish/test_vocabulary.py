@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from importlib import resources
+from pathlib import Path
 
 from rdflib import DCTERMS, OWL, RDF, RDFS, Graph, Literal, URIRef
 
 from kgsync import Settings
 from kgsync.common.declare import Setting, every_section, settings_of
 from kgsync.models import MODELS
-from kgsync.publish.metadata.description import KGE, MLS
-from tests.publish.described import (
-    SHAPES,
-    VOCABULARY,
-)
+from kgsync.publish.metadata.description import KGE, MLS, describe
+from kgsync.state.directory import State
+from tests.publish.described import NAME, SHAPES, VOCABULARY
+from tests.saved.histories import FOLDER
 
 
 def declared(of: URIRef | None = None) -> set[str]:
@@ -70,6 +71,16 @@ def test_hyper_parameters_are_explained_as_where_they_are_declared() -> None:
         if setting.paper:
             text += f" In the paper: {setting.paper}."
         assert str(VOCABULARY.value(KGE[name], RDFS.comment)) == text, name
+
+
+def test_a_version_that_was_made_under_former_names_can_still_be_described(tmp_path: Path) -> None:
+    with tarfile.open(FOLDER / "state.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    version = State(tmp_path / "state").version(3)
+    assert "start_vectors" in version.manifest.settings["update"]
+    graph = describe(NAME, "owner", version.manifest, tmp_path / "state" / "000003")
+    assert (None, MLS.specifiedBy, KGE["update.start_vectors"]) in graph
+    assert own_terms(graph) <= declared()
 
 
 def test_former_names_of_hyper_parameters_are_deprecated() -> None:
