@@ -40,6 +40,10 @@ class StoreError(KgsyncError):
     """Something about the RDF store."""
 
     exit_code = 4
+    store: str = ""
+    """The store that the message names; empty if it names none."""
+    remedy: str = ""
+    """What to do about it, where the adapter knows more than the message says."""
 
 
 class TransientStoreError(StoreError):

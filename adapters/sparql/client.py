@@ -13,7 +13,7 @@ from kgsync.adapters.columns import push_rows
 from kgsync.adapters.sparql.counted import CountedAnswer, IncompleteError
 from kgsync.adapters.sparql.csv import named_counts
 from kgsync.adapters.sparql.dialects import limit_behind
-from kgsync.adapters.sparql.failures import BROKEN, HalfwayError
+from kgsync.adapters.sparql.failures import BROKEN, HalfwayError, naming
 from kgsync.adapters.sparql.http import Answer, Transport
 from kgsync.adapters.sparql.json import rows_of_json
 from kgsync.adapters.sparql.known import Known
@@ -168,9 +168,10 @@ class Client:
         try:
             yield
         except StoreError as error:
-            if self.label in str(error):
+            named = naming(self.label, error)
+            if named is error:
                 raise
-            raise type(error)(f"{self.label}: {error}") from error
+            raise named from error
 
     def _probe(self) -> Known:
         rows = self.rows(queries.load("_can_hash").bind())

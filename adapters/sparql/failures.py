@@ -17,7 +17,10 @@ __all__ = [
     "HalfwayError",
     "OtherServerError",
     "RowLimitError",
+    "error_of_break",
+    "error_of_format",
     "error_of_status",
+    "naming",
     "seconds_to_wait",
 ]
 
@@ -26,6 +29,11 @@ BROKEN = (OSError, http.client.HTTPException, zlib.error)
 
 _PASSING = {408, 429, 500, 502, 503, 504}
 _REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
+_REMEDIES = {
+    401: "set `auth`, and its secrets in the environment",
+    403: "check the rights of the user",
+    404: "check the path of the URL",
+}
 _LONGEST_REST = 86400.0
 """A server that asks for more is asked again after a day."""
 
@@ -58,6 +66,12 @@ def error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> Sto
         url: The address that answered.
         said: The beginning of the body.
     """
+    error = _error_of_status(endpoint, status, url, said)
+    error.remedy = _REMEDIES.get(status, "")
+    return error
+
+
+def _error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> StoreError:
     complaint = complaint_in(said)
     if status in _REFUSED or complaint.kind == "no rights":
         return _refusal(endpoint, status, url)
@@ -69,6 +83,42 @@ def error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> Sto
     if status not in _PASSING or complaint.kind == "mistake":
         return PermanentStoreError(message)
     return TransientStoreError(message)
+
+
+def error_of_break(error: Exception) -> TransientStoreError:
+    """What a broken connection means."""
+    reason = getattr(error, "reason", error)
+    found = TransientStoreError(f"it cannot be reached: {reason!r}")
+    found.remedy = "check the address, and that the server runs"
+    return found
+
+
+def error_of_format(sent: str, wanted: str, said: str) -> TransientStoreError:
+    """What an answer in another format means.
+
+    Args:
+        sent: The media type of the answer.
+        wanted: The one that was asked for.
+        said: The beginning of the body.
+    """
+    found = TransientStoreError(f"it answered with {sent} instead of {wanted}: {said}")
+    found.remedy = "check that the URL is that of a SPARQL endpoint"
+    return found
+
+
+def naming(store: str, error: StoreError, message: str | None = None) -> StoreError:
+    """The same error with a message that names the store; one that does already stays.
+
+    Args:
+        store: How to name it.
+        error: The error.
+        message: What to say; the name and what the error says if not given.
+    """
+    if error.store == store:
+        return error
+    named = type(error)(message or f"{store}: {error}")
+    vars(named).update(vars(error), store=store)
+    return named
 
 
 def seconds_to_wait(retry_after: str | None) -> float:

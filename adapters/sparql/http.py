@@ -26,7 +26,10 @@ from kgsync.adapters.sparql.failures import (
     BROKEN,
     NOT_REPEATED,
     OtherServerError,
+    error_of_break,
+    error_of_format,
     error_of_status,
+    naming,
     seconds_to_wait,
 )
 from kgsync.adapters.sparql.messages import Messages
@@ -235,7 +238,7 @@ class Transport:
                 found = error_of_status(self._endpoint, error.code, error.url or "", said)
                 asked = seconds_to_wait(error.headers.get("Retry-After"))
             except BROKEN as error:
-                found = TransientStoreError(f"it cannot be reached: {_reason(error)!r}")
+                found = error_of_break(error)
             long = asked > _LONGEST_WAIT and self._retry.is_passing(found)
             if long and isinstance(found, TransientStoreError):
                 found.retry_after = asked
@@ -260,20 +263,13 @@ class Transport:
         wanted = [kind.strip() for kind in accept.split(",")]
         if answer.media_type not in wanted:
             said = self._messages.said(next(answer.pieces(), b""), cut=True)
-            raise TransientStoreError(
-                f"it answered with {answer.media_type} instead of {wanted[0]}: {said}"
-            )
+            raise error_of_format(answer.media_type, wanted[0], said)
 
     def _named(self, error: StoreError) -> StoreError:
-        named = type(error)(f"{self._endpoint}: {self._messages.clean(str(error))}")
-        vars(named).update(vars(error))
-        return named
+        store = str(self._endpoint)
+        return naming(store, error, f"{store}: {self._messages.clean(str(error))}")
 
 
 def _any_server(_: str) -> bool:
     """Nothing is known."""
     return True
-
-
-def _reason(error: Exception) -> object:
-    return getattr(error, "reason", error)

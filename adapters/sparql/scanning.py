@@ -41,7 +41,7 @@ def scan(client: Client, where: Pattern, receive: Receive, *, careful: bool = Fa
         else:
             if came < total:
                 client.suspect(came)
-                raise TransientStoreError(f"{client.label} sent {came:,} of {total:,} triples")
+                raise _sent(client, f"{came:,} of {total:,} triples")
             return
     with KeptParts(client.workspace, where, total) as kept:
         try:
@@ -81,11 +81,15 @@ def _fetched(client: Client, part: Part, kept: KeptParts, careful: bool) -> list
         batches: list[TripleBatch] = []
         came = client.push(part.where, batches.append, careful=careful)
         if came != part.count:
-            raise TransientStoreError(
-                f"{client.label} sent {came:,} triples of a part that has {part.count:,}"
-            )
+            raise _sent(client, f"{came:,} triples of a part that has {part.count:,}")
         return batches
 
     batches = _PER_PART.call(fetch)
     kept.keep(part, batches)
     return batches
+
+
+def _sent(client: Client, what: str) -> TransientStoreError:
+    error = TransientStoreError(f"{client.label} sent {what}")
+    error.store = client.label
+    return error

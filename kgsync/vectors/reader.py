@@ -18,14 +18,11 @@ from kgsync.state.report import Status, StepReport
 
 if TYPE_CHECKING:
     from kgsync.graph.table import Table
-    from kgsync.vectors.view import Neighbor, Prediction, Vector, VectorView
+    from kgsync.vectors.embeddings import Embeddings, Neighbor, Prediction, Vector
 
 __all__ = ["Reader"]
 
 T = TypeVar("T")
-
-_TRIES = 10
-"""How often to follow a version that moves while it is read."""
 
 
 class Reader:
@@ -42,15 +39,15 @@ class Reader:
         self.settings = settings
         self.state = state
         self._target = target
-        self._view: tuple[tuple[str, int, str], VectorView] | None = None
+        self._view: tuple[tuple[str, int, str], Embeddings] | None = None
 
-    def at(self, version: int | None = None) -> VectorView:
+    def at(self, version: int | None = None) -> Embeddings:
         """The vectors of one committed version; of the current one if none is named.
 
         Raises:
             StateError: There is no such version, or its files are gone.
         """
-        from kgsync.vectors.view import VectorView
+        from kgsync.vectors.embeddings import Embeddings
 
         chosen = self._current() if version is None else self._committed(version)
         if chosen is None:
@@ -60,7 +57,7 @@ class Reader:
         # A state may have been replaced by another one behind our back.
         key = self.state.uuid, chosen.manifest.version, chosen.manifest.created
         if self._view is None or self._view[0] != key:
-            self._view = key, VectorView(chosen)
+            self._view = key, Embeddings.of_version(chosen)
         return self._view[1]
 
     def embedding(self, iri: str) -> Vector:
@@ -133,16 +130,22 @@ class Reader:
             )
         )
 
-    def _ask(self, ask: Callable[[VectorView], T]) -> T:
+    def _ask(self, ask: Callable[[Embeddings], T]) -> T:
         """Ask the current version, whichever another process has made the current one by then."""
-        for _ in range(_TRIES):
+        from kgsync.vectors.embeddings import FOLLOWED, ReplacedError
+
+        def ask_current() -> T:
             view = self.at()
             try:
                 return ask(view)
             except StateCorruptedError:
                 if self.state.is_current(view.version):
                     raise
-        return ask(self.at())
+            raise ReplacedError(
+                f"{self.state.path} has another version each time it is read; try again later"
+            )
+
+        return FOLLOWED.call(ask_current)
 
     def history(self) -> list[StepReport]:
         """The reports of all committed versions, oldest first.

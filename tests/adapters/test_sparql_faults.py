@@ -18,7 +18,7 @@ from kgsync.errors import StoreError, TransientStoreError
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
 from kgsync.source.fetch import fetch
-from kgsync.vectors.view import Vector
+from kgsync.vectors.embeddings import Vector
 from tests.adapters.kinds import endpoint_of
 from tests.servers import faults, matrix
 from tests.servers.matrix import FAULTS, NEW, OPERATIONS, applies, no_waiting, outcome, through
