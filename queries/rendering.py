@@ -10,13 +10,13 @@ from decimal import Decimal
 from typing import Any
 
 from kgsync.common.durations import seconds_of
-from kgsync.common.rdf_terms import escaped, is_iri
+from kgsync.common.rdf_terms import XSD, escaped, is_iri
 from kgsync.errors import ConfigError
 
 __all__ = ["KINDS", "Pattern", "Value", "check_iri", "render"]
 
 _ESCAPED_U = re.compile(r"\\\\([uU])")
-_DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
+_DATE_TIME = f"{XSD}dateTime"
 _LONGEST_DECIMAL = 40
 """Digits: an exponent can make millions of them."""
 

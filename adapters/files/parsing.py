@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kgsync.adapters.columns import batch_of
 from kgsync.adapters.files.guard import Brackets, Elements, Guard
 from kgsync.adapters.oxigraph.terms import term_text
-from kgsync.common.rdf_terms import CANONICAL
+from kgsync.common.rdf_terms import CANONICAL, XSD
 from kgsync.errors import PermanentStoreError, TransientStoreError
 from kgsync.graph.port import TripleBatch
 from kgsync.graph.rdf_bytes import LONGEST_LINE, READ_ERRORS, open_file
@@ -46,7 +46,7 @@ _FORMATS = {
 }
 _NESTING = {".jsonld": None, ".owl": Elements, ".rdf": Elements, ".xml": Elements}
 """What counts how deep a file is nested, if not brackets; JSON's parser does it itself."""
-_STRING = '"^^<http://www.w3.org/2001/XMLSchema#string> .'
+_STRING = f'"^^<{XSD}string> .'
 _NOTHING = r"^[ \t\r]*(?:#|$)"
 
 

@@ -8,13 +8,13 @@ from typing import Literal
 from kgsync.adapters.sparql.dialects import cut_after
 from kgsync.adapters.sparql.failures import HalfwayError
 from kgsync.adapters.sparql.http import Answer
+from kgsync.common.rdf_terms import XSD
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import Term
 from kgsync.graph.table import Table
 
 __all__ = ["check_limit", "rows_of_json", "table_of_json"]
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _LARGE = 1 << 31
 """Bytes of what a user asked for; the endpoint's own limit holds as well."""
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -41,7 +41,7 @@ def table_of_json(answer: Answer) -> Table:
         document = json.loads(answer.text(_LARGE))
         if "boolean" in document:
             truth = "true" if document["boolean"] else "false"
-            return Table(("answer",), [(Term("literal", truth, f"{_XSD}boolean"),)])
+            return Table(("answer",), [(Term("literal", truth, f"{XSD}boolean"),)])
         names = tuple(document["head"]["vars"])
         bindings = document["results"]["bindings"]
         rows = [tuple(_full_term(row.get(name)) for name in names) for row in bindings]
@@ -73,5 +73,5 @@ def _full_term(value: dict[str, str] | None) -> Term | None:
     if value is None or term is None or term.kind != "literal":
         return term
     language = value.get("xml:lang")
-    plain = None if language else f"{_XSD}string"
+    plain = None if language else f"{XSD}string"
     return term._replace(datatype=value.get("datatype", plain), language=language)

@@ -18,11 +18,15 @@ __all__ = [
     "STATEMENT",
     "SUBJECT",
     "VALID_IRI",
+    "XSD",
     "escaped",
     "is_iri",
     "is_plain_iri",
     "unescaped",
 ]
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+"""Namespace of the datatypes."""
 
 # -- IRIs ------------------------------------------------------------------------------------------
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kgsync.common.rdf_terms import XSD
 from kgsync.graph.port import Term
 
 __all__ = ["Table", "python_value"]
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGERS = {
-    _XSD + name
+    XSD + name
     for name in ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger")
 }
-_FLOATS = {_XSD + name for name in ("decimal", "double", "float")}
+_FLOATS = {XSD + name for name in ("decimal", "double", "float")}
 _SHOWN = 20
 
 Value = str | int | float | bool | None
@@ -81,6 +81,6 @@ def python_value(term: Term | None) -> Value:
             return float(term.value)
     except ValueError:
         return term.value  # ill-typed, as it may be in RDF
-    if term.datatype == _XSD + "boolean":
+    if term.datatype == XSD + "boolean":
         return term.value in ("true", "1")
     return term.value

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from kgsync import queries
+from kgsync.common.rdf_terms import XSD
 from kgsync.errors import ConfigError, PermanentStoreError, VersionError
 from kgsync.graph.port import OUTPUT_GRAPH, GraphStore, TripleSource
 from kgsync.graph.snapshot import Snapshot
@@ -22,7 +23,6 @@ __all__ = ["Destination", "LoadedVersion", "check_target", "load_versions"]
 
 _MARKS = 2
 """Triples of the mark in an unfinished graph."""
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class _Catalogue:
             "triples": triples,
             "previous": self._destination.graph(before.name) if before else "",
             "issued": issued,
-            "datatype": _XSD + ("dateTime" if "T" in issued else "date"),
+            "datatype": XSD + ("dateTime" if "T" in issued else "date"),
             "marker": OUTPUT_GRAPH,
         }
         query = "_describe_snapshot_default"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kgsync.common.rdf_terms import XSD
 from kgsync.errors import QueryError
 from kgsync.graph.port import Function, Term
 from kgsync.graph.terms import TermTable
@@ -29,7 +30,7 @@ VECTOR = "https://w3id.org/kgsync/ns#vector"
 SCORE = "https://w3id.org/kgsync/ns#score"
 FUNCTIONS = (COSINE, EUCLIDEAN, VECTOR, SCORE)
 
-_DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+_DOUBLE = f"{XSD}double"
 _VERSION = re.compile(r"(?:.*[#:/]v)?([0-9]{1,18})")
 _REMEMBERED = 256
 """Vectors that need not be decoded again: one is usually compared with many."""
