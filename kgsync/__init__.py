@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from kgsync.graph.endpoint import Endpoint
     from kgsync.graph.stores import open_store
     from kgsync.graph.table import Table
-    from kgsync.state.report import Plan, Status, StepReport
+    from kgsync.service.status import Status
+    from kgsync.state.report import Plan, StepReport
     from kgsync.sync import KGSync
     from kgsync.vectors.embeddings import Embeddings, load
     from kgsync.vectors.querying import rdflib_functions, sparql_functions
@@ -45,7 +46,7 @@ _HOMES = {
     "KgsyncError": "kgsync.errors",
     "Plan": "kgsync.state.report",
     "Settings": "kgsync.config",
-    "Status": "kgsync.state.report",
+    "Status": "kgsync.service.status",
     "StepReport": "kgsync.state.report",
     "Table": "kgsync.graph.table",
     "load": "kgsync.vectors.embeddings",

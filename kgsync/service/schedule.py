@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
@@ -36,10 +36,8 @@ from kgsync.errors import (
 from kgsync.service.pausing import Pause
 from kgsync.service.run_status import RunFile, RunStatus, moment
 from kgsync.service.settings import ScheduleSettings
+from kgsync.service.syncs import ScheduledSync
 from kgsync.service.triggers import trigger_of
-
-if TYPE_CHECKING:
-    from kgsync.sync import KGSync
 
 __all__ = ["Schedule"]
 
@@ -59,7 +57,7 @@ class Schedule:
     """Runs one or more syncs, each at its times, one at a time."""
 
     def __init__(
-        self, syncs: Sequence[KGSync], every: str | None = None, cron: str | None = None
+        self, syncs: Sequence[ScheduledSync], every: str | None = None, cron: str | None = None
     ) -> None:
         """Find out when to run.
 
@@ -208,7 +206,7 @@ class Schedule:
 class _Graph:
     """One sync of the schedule."""
 
-    def __init__(self, sync: KGSync, settings: ScheduleSettings) -> None:
+    def __init__(self, sync: ScheduledSync, settings: ScheduleSettings) -> None:
         self.sync = sync
         self.settings = settings
         self.trigger = trigger_of(settings)
@@ -439,12 +437,13 @@ class _Abandoning:
         self._listener.progress(name, done, total)
 
 
-def _times(sync: KGSync, every: str | None, cron: str | None) -> ScheduleSettings:
-    settings = sync.settings.schedule
+def _times(sync: ScheduledSync, every: str | None, cron: str | None) -> ScheduleSettings:
+    settings: ScheduleSettings = sync.settings.schedule
     if every is None and cron is None:
         return settings
     given = replace(settings, every=every, cron=cron)
-    return replace(sync.settings, schedule=given).schedule  # checked
+    checked: ScheduleSettings = replace(sync.settings, schedule=given).schedule
+    return checked
 
 
 def _delay(settings: ScheduleSettings, tries: int) -> float:

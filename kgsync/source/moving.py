@@ -16,9 +16,11 @@ import numpy as np
 
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.port import BucketReader, BucketTable, GraphReader, MovingReader, TripleSource
+from kgsync.graph.reading import Fetched
 from kgsync.graph.rows import Rows, Skipped
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
+from kgsync.source.base import Base
 from kgsync.source.buckets import (
     BUCKET_DIGITS,
     BUCKETS,
@@ -29,7 +31,6 @@ from kgsync.source.buckets import (
     edge_digests,
 )
 from kgsync.source.costs import Costs
-from kgsync.source.fetched import Base, Fetched
 from kgsync.source.scanning import named, scan_strictly
 
 __all__ = ["fetch_moving"]

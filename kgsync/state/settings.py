@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kgsync.models.settings import ModelSettings
-
 __all__ = ["StateSettings", "VersionSettings"]
 
 
@@ -22,10 +20,6 @@ class StateSettings:
 
 class VersionSettings(Protocol):
     """What is recorded of the settings with every version."""
-
-    @property
-    def model(self) -> ModelSettings:
-        """Which model."""
 
     @property
     def state(self) -> StateSettings:

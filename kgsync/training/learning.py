@@ -8,9 +8,9 @@ from typing import Any
 from kgsync.common.cost import Cost
 from kgsync.common.listener import Phases
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.source.reading import Reading
+from kgsync.graph.reading import Reading
+from kgsync.models.restoring import restored_model
 from kgsync.state.committed import CommittedVersion
-from kgsync.state.draft import Trained
 from kgsync.training.adoption import adopt_vectors
 from kgsync.training.backends import warm_up
 from kgsync.training.offline import train_offline
@@ -18,6 +18,7 @@ from kgsync.training.online import refresh
 from kgsync.training.problem import Problem
 from kgsync.training.progress import TrainingRun
 from kgsync.training.starts import carry_over, initialize
+from kgsync.training.trained import Trained
 
 __all__ = ["adopt", "learn"]
 
@@ -48,8 +49,9 @@ def learn(
             return Trained("trained", model, _about(run, problem.test(model)))
     if not reading.change:
         about = {"quality": current.manifest.report["quality"]}
-        return Trained("unchanged", current.model(), about)
-    old, before = current.model(), current.graph.living
+        return Trained("unchanged", restored_model(current.manifest.model, current.tables), about)
+    old = restored_model(current.manifest.model, current.tables)
+    before = current.graph.living
     with phases("start vectors"):
         model = carry_over(old, before, problem)
     with phases("evaluate"):

@@ -184,7 +184,9 @@ class VectorView:
 
     @cached_property
     def _model(self) -> Model:
-        return self._version.model()
+        from kgsync.models.restoring import restored_model
+
+        return restored_model(self._version.manifest.model, self._version.tables)
 
     def _known_answers(self, row: int, relation: int, *, tails: bool) -> NDArray[np.bool_]:
         """For each entity row, whether the graph has it on the open side."""
