@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgsync.common.listener import Listener, Phases, SilentListener
+from kgsync.common.listener import AnyListener, Events, Phases
 from kgsync.config import Settings, load_settings
 from kgsync.config.differences import check_meaning
 from kgsync.errors import ConfigError, StateError
@@ -49,7 +49,7 @@ class KGSync(Reader):
         *,
         state: Path | str | None = None,
         settings: Settings | None = None,
-        listener: Listener | None = None,
+        listener: AnyListener | None = None,
     ) -> None:
         """Name the graph and the settings; nothing is opened yet.
 
@@ -61,7 +61,8 @@ class KGSync(Reader):
                 `SourceSettings.graphs`.
             state: State directory; `.kgsync/<name of the store>` by default.
             settings: Everything else.
-            listener: Hears about phases and progress.
+            listener: A function that hears every event (`kgsync.common.events`), or an object
+                with the methods `phase` and `progress`; several in one `Events(...)`.
 
         Raises:
             ConfigError: An in-memory store without a state directory.
@@ -77,11 +78,11 @@ class KGSync(Reader):
         """How long the store has worked for this sync, if it is an endpoint."""
         target = watched(settings.source.endpoint.applied(store), self.watch)
         super().__init__(settings, State(path, store_identity(store, path)), target)
-        self.listener = listener or SilentListener()
+        self.listener: AnyListener = listener or Events()
         self._schedule: Schedule | None = None
 
     @classmethod
-    def from_config(cls, path: Path | str, listener: Listener | None = None) -> KGSync:
+    def from_config(cls, path: Path | str, listener: AnyListener | None = None) -> KGSync:
         """Make a sync from a `kgsync.toml`.
 
         Raises:
@@ -135,8 +136,7 @@ class KGSync(Reader):
                 return taken.report
             draft.check_space()
             self._finish(draft, publish, self._learned(draft, draft.base))
-            draft.warn(*taken.warnings)
-            return draft.report
+            return draft.done(*taken.warnings)
 
     def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
         """Step until there is nothing new; returns the report of every version committed."""
@@ -159,7 +159,7 @@ class KGSync(Reader):
             if draft.number > 1:
                 learned = replace(learned, action="rebuilt")
             self._finish(draft, publish, learned)
-            return draft.report
+            return draft.done()
 
     def adopt(self, file: Path | str) -> StepReport:
         """Take existing vectors as the first version, unmoved; nothing is trained.
@@ -187,7 +187,7 @@ class KGSync(Reader):
                 learner = Learner(self.settings)
                 learned = learner.adopt(reading, draft.number, vectors, str(file))
             self._finish(draft, publish, learned)
-            return draft.report
+            return draft.done()
 
     def rollback(self, version: int) -> None:
         """Make an older version the current one again, in the state and in the store.
@@ -276,7 +276,7 @@ class KGSync(Reader):
         return transaction(self.state, self.settings, Phases(self.listener))
 
     def _source(self) -> Source:
-        return Source(self.settings, self.state, self.listener)
+        return Source(self.settings, self.state, Events(self.listener))
 
     def _opened(self) -> AbstractContextManager[GraphStore]:
         return opened(self._target, workspace=self.state.workspace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from kgsync.common.listener import Listener
+from kgsync.common.listener import AnyListener
 from kgsync.graph.watch import StoreWatch
 from kgsync.state.directory import State
 from kgsync.state.report import StepReport
@@ -15,7 +15,7 @@ __all__ = ["ScheduledSync"]
 class ScheduledSync(Protocol):
     """What can be run on a schedule: one graph."""
 
-    listener: Listener
+    listener: AnyListener
     """Hears how a step is getting on, and may end it by raising something."""
 
     @property

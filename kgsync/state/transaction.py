@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Protocol
 
 from kgsync.common.cost import Cost
+from kgsync.common.events import Committed, Failed, Rejected
 from kgsync.common.listener import Phases
 from kgsync.common.memory import forget_peak, peak_mb
 from kgsync.errors import KgsyncError, StateCorruptedError, StateError, StateWriteError
@@ -59,7 +60,13 @@ def transaction(
     """
     with state.lock():
         forget_peak()
-        yield Transaction(state, settings, phases)
+        draft = Transaction(state, settings, phases)
+        try:
+            yield draft
+        except KgsyncError as error:
+            if not draft.is_rejected:
+                phases.listener(Failed(error))
+            raise
 
 
 class Transaction:
@@ -75,6 +82,8 @@ class Transaction:
         """What the version is made from, once it was taken."""
         self.contents: Contents | None = None
         """What the version consists of, in memory; None if an older one is made current again."""
+        self.is_rejected = False
+        """Whether a requirement was not met."""
         self._settings = settings
         self._requirements: list[Requirement] = []
         self._report: StepReport | None = None
@@ -258,6 +267,23 @@ class Transaction:
                 # The version is committed; the next step finds what is left to do.
                 self._not_shown(error)
 
+    def done(self, *warnings: str) -> StepReport:
+        """Tell that the new version is committed.
+
+        Args:
+            warnings: What else to tell.
+
+        Returns:
+            What was done.
+        """
+        self.warn(*warnings)
+        report, manifest = self.report, self.folder.manifest
+        seconds = sum(report.seconds.values())
+        event = Committed(manifest.version, manifest.graph_version["name"], report.action, seconds)
+        event = replace(event, behind=report.behind, warnings=report.warnings)
+        self.phases.listener(event)
+        return report
+
     def _not_shown(self, error: KgsyncError | OSError) -> None:
         number = self.folder.manifest.version
         if self._report is not None:
@@ -270,5 +296,10 @@ class Transaction:
         ) from error
 
     def _check(self) -> None:
-        for requirement in self._requirements:
-            requirement.check(self)
+        try:
+            for requirement in self._requirements:
+                requirement.check(self)
+        except KgsyncError as error:
+            self.is_rejected = True
+            self.phases.listener(Rejected(error))
+            raise
