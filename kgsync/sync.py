@@ -11,16 +11,12 @@ from kgsync.common.listener import AnyListener, Events, Phases
 from kgsync.config import Settings, load_settings
 from kgsync.config.differences import check_meaning
 from kgsync.errors import ConfigError, StateError
-from kgsync.graph.endpoint import watched
-from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
-from kgsync.graph.watch import StoreWatch
+from kgsync.graph.stores import StoreTarget, opened, store_name
 from kgsync.service.pausing import Pause
-from kgsync.service.planning import plan_next
 from kgsync.service.status import Status, status_of
-from kgsync.service.taking import take_next
+from kgsync.service.taking import plan_next, take_next
 from kgsync.source.source import Source
 from kgsync.state.committed import CommittedVersion, current_version, kept_version
-from kgsync.state.directory import State
 from kgsync.state.sidecar import load_vectors
 from kgsync.state.transaction import Transaction, transaction
 from kgsync.training.learner import Learner
@@ -74,10 +70,7 @@ class KGSync(Reader):
         path = (
             Path(chosen) if chosen else Path(".kgsync") / store_name(store, settings.source.graphs)
         )
-        self.watch = StoreWatch()
-        """How long the store has worked for this sync, if it is an endpoint."""
-        target = watched(settings.source.endpoint.applied(store), self.watch)
-        super().__init__(settings, State(path, store_identity(store, path)), target)
+        super().__init__(settings, path, store)
         self.listener: AnyListener = listener or Events()
         self._schedule: Schedule | None = None
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from kgsync.errors import StateCorruptedError
 
@@ -24,6 +24,8 @@ __all__ = [
 
 FOLDER = "embeddings"
 """Of the sidecar files, in the folder of a version."""
+_BUFFER = 1 << 20
+"""Bytes that are hashed at a time."""
 
 
 def sha256_of(path: Path) -> str:
@@ -67,7 +69,14 @@ class RecordedFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / name).open("wb") as file:
             hashing = _Hashing(file)
-            yield cast("BinaryIO", hashing)
+            # Writers of Parquet send many small pieces.
+            buffered = io.BufferedWriter(hashing, _BUFFER)
+            try:
+                yield buffered
+                buffered.flush()
+            finally:
+                hashing.is_over = True  # what a failure left in the buffer goes nowhere
+                buffered.detach()
             file.flush()
             os.fsync(file.fileno())
         self.recorded[name] = {"sha256": hashing.sha256.hexdigest(), "bytes": hashing.size}
@@ -81,13 +90,14 @@ class _Hashing(io.RawIOBase):
         self._file = file
         self.sha256 = hashlib.sha256()
         self.size = 0
+        self.is_over = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
         view = memoryview(data)
-        if view.nbytes:
+        if view.nbytes and not self.is_over:
             flat = view.cast("B")
             self._file.write(flat)
             self.sha256.update(flat)

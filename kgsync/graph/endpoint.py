@@ -85,9 +85,10 @@ class Endpoint:
         )
 
 
-def watched(target: Any, watch: StoreWatch) -> Any:
-    """The same store; if it is an endpoint, one that is watched."""
-    return replace(target, watch=watch) if isinstance(target, Endpoint) else target
+def watched(target: Any) -> tuple[Any, StoreWatch]:
+    """The same store, and who watches it, if it is an endpoint."""
+    watch = StoreWatch()
+    return (replace(target, watch=watch) if isinstance(target, Endpoint) else target), watch
 
 
 def _bare(url: str) -> str:

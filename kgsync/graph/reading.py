@@ -31,6 +31,8 @@ class Fetched:
     """Why that way was taken, for the plan."""
     caveat: str = ""
     """What this way cannot see, and when it will be seen."""
+    difference: tuple[Snapshot, Snapshot] | None = None
+    """Edges that were added to the base and deleted from it, where this way has found them."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Taking the next version of a graph: found, at rest, read, and allowed by the guards."""
+"""The next version of a graph: planned, or taken once it is at rest and the guards allow it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from kgsync.source.gathering import Choice, Waiting
 from kgsync.source.reading import note_reading
 from kgsync.source.settling import wait_for_rest
 from kgsync.source.source import Source
-from kgsync.state.report import StepReport
+from kgsync.state.committed import CommittedVersion
+from kgsync.state.directory import State
+from kgsync.state.report import Plan, StepReport
 from kgsync.state.transaction import Transaction
 
-__all__ = ["Taken", "take_next"]
+__all__ = ["Taken", "plan_next", "take_next"]
 
 _NOTABLE_SHARE = 0.001
 """Of the edges of a live graph: if more are gone, they may be about to come back."""
@@ -35,6 +37,44 @@ class Taken:
     """What the step is, if it ends here."""
     warnings: tuple[str, ...] = ()
     """What to tell once the version is committed."""
+
+
+def plan_next(
+    source: Source, store: GraphStore, state: State, base: CommittedVersion | None
+) -> Plan:
+    """Read the next version and compare it; nothing is taken.
+
+    Args:
+        source: Finds and reads it.
+        store: The open store.
+        state: Knows what was taken before.
+        base: The committed version.
+    """
+    outlook = source.look(store, base, state.history.graph_versions)
+    versions, files = outlook.versions, outlook.files
+    nothing = Plan(None, versions.order, 0, versions.pending, outlook.late)
+    nothing = replace(nothing, warnings=files.warnings(taken=False))
+    if not outlook.ahead:
+        return nothing
+    choice = source.read(store, outlook.ahead, base)
+    reading = choice.reading
+    if not outlook.is_new(reading):
+        return nothing
+    return replace(
+        nothing,
+        graph_version=reading.version.name,
+        behind=len(outlook.ahead),
+        change=reading.change.counts(),
+        empty=outlook.empty_before(reading),
+        gathered=reading.gathered,
+        waiting_until=choice.until,
+        removed_share=reading.removed_share,
+        skipped=reading.skipped,
+        way=reading.fetched.way,
+        reason=files.reason or reading.fetched.reason,
+        caveat=reading.fetched.caveat,
+        warnings=files.warnings(taken=True),
+    )
 
 
 def take_next(

@@ -154,6 +154,7 @@ def _by_difference(
         if checked
         else "both versions are in the store",
         "" if checked else _UNCHECKED,
+        (added_edges, deleted_edges),
     )
 
 

@@ -141,12 +141,14 @@ def _by_buckets(
     differing[[n for n in own.keys() | theirs.keys() if own.get(n) != theirs.get(n)]] = True
     costs.note(_CHANGE, 1, float(differing.any()))
     edges, extended, skipped = _differing(reader, source, terms, differing, theirs, costs)
-    where = bucket_numbers(digests)
-    edges = base.edges.where(~differing[where]).plus(edges)
+    inside = differing[bucket_numbers(digests)]
+    before = base.edges.where(inside)
+    change = edges.minus(before), before.minus(edges)
+    edges = base.edges.where(~inside).plus(edges)
     reason = f"{differing.sum():,} of {BUCKETS:,} buckets differ from what was read last"
     skipped, triples = _skipped(base, skipped, table, len(edges))
     caveat = "" if marks == "sums" else _ENDS
-    return Fetched(edges, extended, triples, skipped, "buckets", reason, caveat)
+    return Fetched(edges, extended, triples, skipped, "buckets", reason, caveat, change)
 
 
 def _differing(

@@ -12,7 +12,7 @@ from kgsync.errors import VersionError
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.filters import EdgeFilter
 from kgsync.graph.port import GraphStore, TripleSource
-from kgsync.graph.reading import Reading
+from kgsync.graph.reading import Fetched, Reading
 from kgsync.graph.rows import Skipped
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Splitter
@@ -164,7 +164,7 @@ def read_version(
         raise VersionError(f"the split leaves {name} without a training edge; lower its shares")
     before = earlier.base.edges if earlier.base else Snapshot.empty()
     old, _ = filters.apply(before, fetched.terms)
-    change = ChangeSet.between(old, edges, fetched.terms, splitter)
+    change = _change(fetched, filters, (old, edges), splitter)
     return Reading(
         version=version,
         behind=len(versions) - 1,
@@ -177,6 +177,17 @@ def read_version(
         costs=earlier.costs.to_json(),
         files=files,
     )
+
+
+def _change(
+    fetched: Fetched, filters: EdgeFilter, versions: tuple[Snapshot, Snapshot], splitter: Splitter
+) -> ChangeSet:
+    """The change between two versions; its edges come from the fetch where that has found them."""
+    terms = fetched.terms
+    if fetched.difference is None or not filters.is_per_edge:
+        return ChangeSet.between(*versions, terms, splitter)
+    added, deleted = (filters.apply(edges, terms)[0] for edges in fetched.difference)
+    return ChangeSet.known((added, deleted), versions, terms, splitter)
 
 
 def note_reading(reading: Reading, notes: Notes) -> None:

@@ -282,13 +282,12 @@ class State:
             self._point(number, highest)
             self._complete()
 
-    def superfluous(self, keep: int) -> list[int]:
+    def superfluous(self, keep: int, current: VersionFolder) -> list[int]:
         """Versions that have files beyond the number to keep.
 
         The current version counts first, then the one it came from, then the last ones.
         """
-        current = self.current()
-        first = [current.manifest.version, current.manifest.previous] if current else []
+        first = [current.manifest.version, current.manifest.previous]
         kept = self.history.with_files
         order = sorted(kept, key=lambda n: (n in first[:1], n in first, n), reverse=True)
         return sorted(order[keep:])

@@ -162,7 +162,8 @@ class Transaction:
         Raises:
             StateError: The committed version cannot be read, or the disk refused.
         """
-        show_current(self.state)
+        if self.base is not None:
+            show_current(self.state, self.base.folder)
 
     def require(self, *requirements: Requirement) -> None:
         """Make the commit depend on some conditions."""
@@ -259,8 +260,8 @@ class Transaction:
         """
         with self.phases("publish"):
             try:
-                show_current(self.state)
-                superfluous = self.state.superfluous(self._settings.state.keep)
+                show_current(self.state, self.folder)
+                superfluous = self.state.superfluous(self._settings.state.keep, self.folder)
                 flip(self.folder, superfluous)
                 self.state.drop_files(superfluous)
             except (KgsyncError, OSError) as error:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, overload
 
 from kgsync.errors import StateCorruptedError, StateError
-from kgsync.graph.stores import StoreTarget, store_label
+from kgsync.graph.endpoint import watched
+from kgsync.graph.settings import EndpointSettings
+from kgsync.graph.stores import StoreTarget, store_identity, store_label
 from kgsync.publish.settings import PublishSettings
 from kgsync.publish.target import PublishTarget
 from kgsync.state.committed import current_version, kept_version
@@ -26,8 +28,20 @@ _TRIES = 10
 """How often to follow a version that moves while it is read."""
 
 
+class EndpointSource(Protocol):
+    """The part of `[source]` that is about endpoints."""
+
+    @property
+    def endpoint(self) -> EndpointSettings:
+        """How one is asked."""
+
+
 class ReaderSettings(Protocol):
-    """The section that reading needs."""
+    """The sections that reading needs."""
+
+    @property
+    def source(self) -> EndpointSource:
+        """How an endpoint is asked."""
 
     @property
     def publish(self) -> PublishSettings:
@@ -39,17 +53,18 @@ class Reader:
 
     settings: ReaderSettings
 
-    def __init__(self, settings: ReaderSettings, state: State, target: StoreTarget) -> None:
+    def __init__(self, settings: ReaderSettings, state: Path, store: StoreTarget) -> None:
         """Name the places.
 
         Args:
-            settings: Where the metadata is published.
-            state: Where the versions are.
-            target: The store that the graph comes from.
+            settings: How an endpoint is asked, and where the metadata is published.
+            state: The state directory, where the versions are.
+            store: The store that the graph comes from.
         """
         self.settings = settings
-        self.state = state
-        self._target = target
+        self.state = State(state, store_identity(store, state))
+        self._target, self.watch = watched(settings.source.endpoint.applied(store))
+        """`watch` knows how long the store has worked for this sync, if it is an endpoint."""
         self._view: tuple[tuple[str, int, str], VectorView] | None = None
 
     @property
