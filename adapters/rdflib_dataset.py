@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError
 from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
 from kgsync.graph.table import Table
 
-__all__ = ["RdflibStore", "registered"]
+__all__ = ["RdflibStore"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class RdflibStore:
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
         """The whole answer to a SELECT or an ASK."""
-        with self._errors(), registered(functions):
+        with self._errors(), _registered(functions):
             found = self._graph.query(text)
             if found.type == "ASK":
                 return Table(("answer",), [(_full_term(Literal(bool(found.askAnswer))),)])
@@ -90,6 +90,11 @@ class RdflibStore:
             rows: Any = found
             columns = tuple(str(variable) for variable in found.vars or ())
             return Table(columns, [tuple(_full_term(value) for value in row) for row in rows])
+
+    @staticmethod
+    def registered(functions: Mapping[str, Function]) -> AbstractContextManager[None]:
+        """Functions over our terms, known to rdflib for a while."""
+        return _registered(functions)
 
     def count(self, source: TripleSource) -> int:
         """Number of triples of a source."""
@@ -154,7 +159,7 @@ class RdflibStore:
 
 
 @contextmanager
-def registered(functions: Mapping[str, Function]) -> Iterator[None]:
+def _registered(functions: Mapping[str, Function]) -> Iterator[None]:
     """Functions over our terms, known to rdflib for a while.
 
     Its registry is the process's. So what is registered there finds the functions: those of the

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kgsync.common.software import VERSION
+
 if TYPE_CHECKING:
     from kgsync.config import Settings, load_settings
     from kgsync.errors import KgsyncError
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from kgsync.vectors.embeddings import Embeddings, load
     from kgsync.vectors.querying import rdflib_functions, sparql_functions
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "ChangeSet",

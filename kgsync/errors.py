@@ -30,15 +30,20 @@ class KgsyncError(Exception):
 
 
 class ConfigError(KgsyncError):
-    """A setting is unknown, missing or impossible."""
+    """A setting is unknown, missing or impossible; `keys` names it, like "training.epochs"."""
 
     exit_code = 2
+    keys: tuple[str, ...] = ()
 
 
 class StoreError(KgsyncError):
     """Something about the RDF store."""
 
     exit_code = 4
+    store: str = ""
+    """The store that the message names; empty if it names none."""
+    remedy: str = ""
+    """What to do about it, where the adapter knows more than the message says."""
 
 
 class TransientStoreError(StoreError):

@@ -19,7 +19,7 @@ from kgsync.source.source import Source
 from kgsync.state.committed import CommittedVersion, current_version, kept_version
 from kgsync.state.sidecar import load_vectors
 from kgsync.state.transaction import Transaction, transaction
-from kgsync.training.learner import Learner
+from kgsync.training.entry import adopt_as, learn_as
 from kgsync.vectors.reader import Reader
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ class KGSync(Reader):
                 reading = self._source().first(store)
                 draft.take(reading)
             with draft.phases("adopt"):
-                learner = Learner(self.settings)
-                learned = learner.adopt(reading, draft.number, vectors, str(file))
+                learned = adopt_as(draft.number, reading, vectors, str(file), self.settings)
             self._finish(draft, publish, learned)
             return draft.done()
 
@@ -279,8 +278,7 @@ class KGSync(Reader):
             check_meaning(self.settings.fingerprint(), base.manifest.fingerprint)
 
     def _learned(self, draft: Transaction, base: CommittedVersion | None) -> Trained:
-        learner = Learner(self.settings)
-        return learner.learn(draft.taken, base, draft.number, draft.phases, draft.cost)
+        return learn_as(draft.number, draft.taken, base, self.settings, draft.phases, draft.cost)
 
     def _finish(self, draft: Transaction, publish: PublishTarget, learned: Learned) -> None:
         """Write the files, stage them in the store, move the pointer, show the version."""

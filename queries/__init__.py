@@ -9,7 +9,10 @@ comment head declares each placeholder with its type, a default where there is o
 
 Values are validated and escaped by type, so that no IRI or string can change the query around it.
 The types are iri, literal, integer, decimal, age ("7d": the time that long ago), the lists iris,
-literals (for IN) and values (for VALUES), and, for internal queries, ntriples and pattern.
+literals (for IN) and values (for VALUES), and, for internal queries, ntriples, pattern and
+expression. The default of an expression is the name of the file that holds it:
+
+    # $hash: expression = _expression_edge_hash
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from kgsync.common.rdf_terms import is_iri, is_plain_iri
 from kgsync.errors import ConfigError
 from kgsync.queries.parameters import Filled, Parameter, declared, is_open
-from kgsync.queries.rendering import Pattern, Value, check_iri, is_iri, is_plain_iri, render
+from kgsync.queries.rendering import Pattern, Value, check_iri, render
 
 __all__ = [
     "Filled",
@@ -112,8 +116,7 @@ class Query:
             raise self._names_error(values)
         for parameter in missing:
             if parameter.known_as is None:
-                assert parameter.default is not None
-                values[parameter.name] = parameter.read(parameter.default)
+                values[parameter.name] = _default_of(parameter)
         kinds = self.placeholders
         rendered = {n: render(self.name, n, kinds[n], v) for n, v in values.items()}
         body = _without_head(self.text).strip()
@@ -189,6 +192,11 @@ def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
     # DISTINCT makes the scope a set, as a graph is; the line breaks end a trailing comment.
     text = "{ SELECT DISTINCT ?s ?p ?o WHERE { {\n" + select.strip() + "\n} } }"
     return Pattern(text, body[: prologue.end()].strip())
+
+
+def _default_of(parameter: Parameter) -> Value:
+    default = parameter.default or ""
+    return load(default).pattern() if parameter.kind == "expression" else parameter.read(default)
 
 
 def _without_head(text: str) -> str:

@@ -119,7 +119,7 @@ class Parameter:
         return value
 
     def _error(self, given: object) -> ConfigError:
-        if self.kind in ("ntriples", "pattern"):
+        if self.kind in ("expression", "ntriples", "pattern"):
             return ConfigError(
                 f"${self.name} is of type {self.kind}, which cannot be given as text"
             )

@@ -10,19 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from kgsync.common.durations import seconds_of
+from kgsync.common.rdf_terms import escaped, is_iri
 from kgsync.errors import ConfigError
 
-__all__ = ["KINDS", "Pattern", "Value", "check_iri", "is_iri", "is_plain_iri", "render"]
+__all__ = ["KINDS", "Pattern", "Value", "check_iri", "render"]
 
-# What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
-_ILLEGAL_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
-_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_PLAIN = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
-    r"(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
-)
 _ESCAPED_U = re.compile(r"\\\\([uU])")
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
 _LONGEST_DECIMAL = 40
 """Digits: an exponent can make millions of them."""
@@ -30,23 +23,13 @@ _LONGEST_DECIMAL = 40
 
 @dataclass(frozen=True)
 class Pattern:
-    """A bound group graph pattern, only ever made by this package, with the prologue it needs."""
+    """A bound piece of a query, only ever made by this package, with the prologue it needs."""
 
     text: str
     prologue: str = ""
 
 
 Value = str | int | float | Decimal | Pattern | Iterable[Any]
-
-
-def is_iri(value: str) -> bool:
-    """Whether a text can stand between `<` and `>` unchanged."""
-    return not _ILLEGAL_IN_IRI.search(value) and bool(_HAS_SCHEME.match(value))
-
-
-def is_plain_iri(value: str) -> bool:
-    """Whether every parser takes a text for an IRI; some refuse `[`, which SPARQL allows."""
-    return bool(_PLAIN.fullmatch(value))
 
 
 def check_iri(value: str) -> str:
@@ -89,7 +72,7 @@ def _bracketed(iri: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    return f'"{_ESCAPED_U.sub(_spell_u, value.translate(_ESCAPES))}"'
+    return f'"{_ESCAPED_U.sub(_spell_u, escaped(value))}"'
 
 
 def _spell_u(match: re.Match[str]) -> str:
@@ -132,6 +115,7 @@ def _checked_triples(given: str | Iterable[Any]) -> str:
 _WRITERS: dict[str, tuple[tuple[type, ...], Callable[[Any], str]]] = {
     "age": ((str,), _moment),
     "decimal": ((int, float, Decimal), _decimal),
+    "expression": ((Pattern,), lambda value: str(value.text)),
     "integer": ((int,), str),
     "iri": ((str,), _bracketed),
     "iris": ((Iterable,), lambda values: " ".join(_bracketed(str(one)) for one in values)),

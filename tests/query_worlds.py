@@ -75,7 +75,7 @@ def sync_of(store: StoreTarget, state: Path, graphs: str | None = GRAPHS, **publ
     chosen = {"literals": "versions", "keep": 9, **publish}
     settings = replace(
         quick_settings(),
-        source=SourceSettings(settle="0s", max_removed=1.0),
+        source=SourceSettings(quiet_period="0s", max_removed=1.0),
         publish=PublishSettings(**chosen),
     )
     return KGSync(store, graphs, state=state, settings=settings)

@@ -112,7 +112,7 @@ def test_init_takes_the_dimension_of_the_model(tmp_path: Path) -> None:
         (["step", "-c", "none.toml"], 2, "kgsync init"),
         (["neighbors", "http://example.org/e100"], 5, "kgsync step"),
         (["init", "nowhere", "--force"], 4, "no Oxigraph store at nowhere"),
-        (["init", "kg", "--force", "--model", "transx"], 2, "known models"),
+        (["init", "kg", "--force", "--model", "transx"], 2, "name must be one of"),
         (["init", "kg", "--force", "--graphs", "http://other/{version}"], 4, "matches"),
         (["init", "kg"], 2, "--force"),
         (["predict", "--relation", "http://example.org/next"], 5, "kgsync step"),
@@ -137,14 +137,14 @@ def test_a_user_error_is_one_sentence_and_an_exit_code(
     [
         ("[model]\nnmae = 'transe'", "did you mean 'name'"),
         ("[modle]\nname = 'transe'", "did you mean 'model'"),
-        ("[model]\nname = 'transx'", "known models: analogy, complex, distmult"),
-        ("[model]\ndimension = 'ten'", "must be of type int"),
+        ("[model]\nname = 'transx'", "name must be one of analogy, complex, distmult"),
+        ("[model]\ndimension = 'ten'", "dimension must be a whole number, not 'ten'"),
         ("[model]\nnorm = 'l3'", "one of l1, l2"),
         ("[split]\ntest = 1.5", "no training edges"),
-        ("[filter]\ninclude = 'one'", "list of texts"),
+        ("[filter]\ninclude = 'one'", "list of strings"),
         ("[training]\nlearning_rate = 1e300", "learning_rate must be above 0 and at most"),
         ("model = 3", "table of keys"),
-        ("[run]\nthreads = true", "must be of type int"),
+        ("[run]\nthreads = true", "must be a whole number, not True"),
         ("not toml", "not valid TOML"),
     ],
 )
@@ -154,6 +154,29 @@ def test_a_wrong_setting_is_named(tmp_path: Path, line: str, message: str) -> No
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_value_is_told_with_its_line(project: Path) -> None:
+    text = (project / "kgsync.toml").read_text().replace("epochs = 10", "epochs = -1")
+    (project / "kgsync.toml").write_text(text)
+    told = kgsync(project, "plan").stderr
+    line = text.splitlines().index("epochs = -1") + 1
+    assert (
+        told == f"kgsync: [training] epochs must be at least 0, not -1 (kgsync.toml, line {line})\n"
+    )
+
+
+def test_a_former_key_is_one_line_on_standard_error(project: Path) -> None:
+    text = (project / "kgsync.toml").read_text()
+    (project / "kgsync.toml").write_text(text + 'start_vectors = "random"\n')
+    done = kgsync(project, "plan", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["graph_version"] == GRAPHS.format(version="1")
+    told = [line for line in done.stderr.splitlines() if "start_vectors" in line]
+    assert len(told) == 1
+    assert told[0].endswith(
+        "update.start_vectors is now called update.initial_vectors; please rename it"
+    )
 
 
 def test_an_error_in_json_mode_is_a_document_too(project: Path) -> None:

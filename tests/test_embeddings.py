@@ -75,6 +75,46 @@ def test_neighbors_are_those_of_the_sync(synced: KGSync) -> None:
     assert found.neighbors(several, 4) == synced.neighbors(several, 4)
 
 
+def test_files_and_state_answer_alike(synced: KGSync, tmp_path: Path) -> None:
+    files, state = kgsync.load(synced.state.path), synced.at()
+    assert type(files) is type(state)
+    for name in ("path", "version", "previous", "graph_version", "created", "model"):
+        assert getattr(files, name) == getattr(state, name), name
+    assert (len(files), repr(files)) == (len(state), repr(state))
+    assert (iri("e3") in state, iri("nobody") in state) == (True, False)
+    for kind in ("entity", "relation"):
+        assert files.iris(kind).equals(state.iris(kind))
+        assert np.array_equal(files.table(kind), state.table(kind))
+    assert np.array_equal(files.embedding(iri("e3")), state.vector(iri("e3")))
+    relation = state.vector(iri("likes"), "relation")
+    assert np.array_equal(files.relation_embedding(iri("likes")), relation)
+    triple = iri("e3"), iri("next"), iri("e4")
+    assert files.score(*triple) == state.score(*triple)
+    (one,), (other,) = files.export(tmp_path / "a.vec"), state.export(tmp_path / "b.vec")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_files_alone_predict_without_knowing_the_graph(synced: KGSync, tmp_path: Path) -> None:
+    found = kgsync.load(shutil.copytree(embeddings(synced, 4), tmp_path / "elsewhere"))
+    for head, tail in ((iri("e3"), None), (None, iri("e4"))):
+        alone = found.predict(relation=iri("next"), head=head, tail=tail, k=5)
+        whole = synced.at().predict(relation=iri("next"), head=head, tail=tail, k=5)
+        assert [(p.iri, p.score) for p in alone] == [(p.iri, p.score) for p in whole]
+        assert {p.known for p in alone} == {None}
+        assert {p.known for p in whole} <= {True, False}
+
+
+def test_files_alone_say_that_they_lack_the_graph(synced: KGSync, tmp_path: Path) -> None:
+    found = kgsync.load(shutil.copytree(embeddings(synced, 4), tmp_path / "elsewhere"))
+    with pytest.raises(ConfigError, match=r"do not hold the graph.*KGSync"):
+        found.predict(relation=iri("next"), head=iri("e3"), new_only=True)
+    with pytest.raises(StateError, match=r"no report.*KGSync"):
+        _ = found.report
+    assert synced.at().report.version == 4
+    with pytest.raises(ConfigError, match="exactly one of head and tail"):
+        found.predict(relation=iri("next"))
+
+
 def test_rows_iris_and_vectors_belong_together(folder: Path) -> None:
     found = kgsync.load(folder)
     tensors = load_file(folder / "tensors.safetensors")

@@ -50,7 +50,7 @@ def load(server: Server, *names: str) -> None:
 
 
 def settings_of(**source: Any) -> Settings:
-    options = {"settle": "0s", "max_removed": 1.0, **source}
+    options = {"quiet_period": "0s", "max_removed": 1.0, **source}
     return replace(quick_settings(), source=SourceSettings(**options))
 
 
@@ -172,7 +172,7 @@ def test_a_version_that_grows_is_not_taken(oxigraph_server: Server, tmp_path: Pa
     server.clear()
     edges = versions()["1"]
     server.load(name("1"), text_of(edges[:60]))
-    sync = sync_of(endpoint_of(server), tmp_path / "state", settle="0.6s")
+    sync = sync_of(endpoint_of(server), tmp_path / "state", quiet_period="0.6s")
     loader = threading.Timer(0.2, lambda: server.load(name("1"), text_of(edges[60:])))
     loader.start()
     with pytest.raises(TransientStoreError, match="still being loaded: 60 triples, then 120"):
@@ -194,7 +194,7 @@ def test_a_newer_version_that_grows_is_not_taken_instead(
     server = oxigraph_server
     server.clear()
     load(server, "1")
-    sync = sync_of(endpoint_of(server), tmp_path / "state", settle="0.6s")
+    sync = sync_of(endpoint_of(server), tmp_path / "state", quiet_period="0.6s")
     sync.settings = replace(sync.settings, schedule=ScheduleSettings(**schedule))
     assert sync.step().graph_version == name("1")
     load(server, "2")
@@ -217,7 +217,7 @@ def test_a_newer_version_that_grows_is_not_taken_instead(
 def test_versions_at_rest_are_waited_for_once(oxigraph_server: Server, tmp_path: Path) -> None:
     oxigraph_server.clear()
     load(oxigraph_server, "1", "2", "10")
-    sync = sync_of(endpoint_of(oxigraph_server), tmp_path / "state", settle="1s")
+    sync = sync_of(endpoint_of(oxigraph_server), tmp_path / "state", quiet_period="1s")
     started = time.monotonic()
     sync.step()
     assert time.monotonic() - started >= 1
@@ -235,7 +235,7 @@ def test_a_version_is_taken_when_the_catalogue_calls_it_ready(
     load(server, "1", "2")
     server.load(CATALOG, f'<{name("1")}> <{READY}> "yes" .\n')
     sync = sync_of(
-        endpoint_of(server), tmp_path / "state", ready=READY, catalog=CATALOG, settle="1h"
+        endpoint_of(server), tmp_path / "state", ready=READY, catalog=CATALOG, quiet_period="1h"
     )
     assert [report.graph_version for report in sync.catch_up()] == [name("1")]
     assert sync.plan().pending == (name("2"),)

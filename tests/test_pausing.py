@@ -37,7 +37,7 @@ def compiled() -> None:
 def sync_of(store: Any, state: Path, graphs: str = LIVE, **source: Any) -> KGSync:
     settings = replace(
         quick_settings(),
-        source=SourceSettings(**{"settle": "0.5s", **source}),
+        source=SourceSettings(**{"quiet_period": "0.5s", **source}),
         schedule=ScheduleSettings(every="1s", retry_after="0.3s", retry_most="0.5s", max_load=1.0),
     )
     return KGSync(store, graphs, state=state, settings=settings)
@@ -92,7 +92,7 @@ def test_a_look_in_the_middle_of_a_refill_is_not_taken_either(
     server.clear()
     edges = ring(40)
     server.load(LIVE, text_of(edges[:-12]))
-    sync = sync_of(endpoint_of(server), tmp_path / "state", settle="0s")
+    sync = sync_of(endpoint_of(server), tmp_path / "state", quiet_period="0s")
     server.load(LIVE, text_of(edges[-12:]))
     sync.step()
     server.update(f"DELETE DATA {{ GRAPH <{LIVE}> {{ {text_of(edges[-12:])} }} }}")
@@ -135,7 +135,7 @@ def accepted(sync: KGSync) -> bool:
 def test_what_was_accepted_is_no_leave_for_more(tmp_path: Path) -> None:
     store = fill(ox.Store(), ["1"])
     graph = GRAPHS.format(version="1")
-    sync = sync_of(store, tmp_path / "state", graph, settle="0s")
+    sync = sync_of(store, tmp_path / "state", graph, quiet_period="0s")
     sync.step()
 
     def remove(edges: list[Edge]) -> None:

@@ -78,7 +78,7 @@ def test_a_default_graph_cannot_be_named(tmp_path: Path, kind: str) -> None:
         store.default_graph.parse(data=text, format="nt")
     settings = replace(
         quick_settings(),
-        source=SourceSettings(settle="0s"),
+        source=SourceSettings(quiet_period="0s"),
         publish=PublishSettings(literals="versions"),
     )
     sync = KGSync(store, state=tmp_path / "state", settings=settings)
@@ -180,7 +180,7 @@ def test_an_entity_that_sparql_cannot_name_is_no_candidate(tmp_path: Path, kind:
         store.load(text.encode(), ox.RdfFormat.N_TRIPLES, lenient=True)
     else:
         store.default_graph.parse(data=text, format="nt")
-    settings = replace(quick_settings(), source=SourceSettings(settle="0s"))
+    settings = replace(quick_settings(), source=SourceSettings(quiet_period="0s"))
     sync = KGSync(store, state=tmp_path / "state", settings=settings)
     sync.step()
     assert len(sync.at().iris()) == 13

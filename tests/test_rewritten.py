@@ -27,7 +27,7 @@ EXTRA = f"<{EX}late> <{EX}p> <{EX}alice> ."
 def at_once() -> Settings:
     """Settings that take files as soon as they are there."""
     settings = quick_settings()
-    return replace(settings, source=replace(settings.source, settle="0s"))
+    return replace(settings, source=replace(settings.source, quiet_period="0s"))
 
 
 def sync_of(folder: Path) -> KGSync:

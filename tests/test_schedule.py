@@ -101,10 +101,10 @@ def test_another_duration_is_refused_and_the_message_shows_the_form(text: str) -
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        (ScheduleSettings(every="soon"), "schedule: every must be a number with a unit"),
+        (ScheduleSettings(every="soon"), r"\[schedule\] every must be a number with a unit"),
         (ScheduleSettings(every="0s"), "at least 1s"),
         (ScheduleSettings(every="1m", cron="* * * * *"), "not both"),
-        (ScheduleSettings(max_wait="1"), "schedule: max_wait"),
+        (ScheduleSettings(max_wait="1"), r"\[schedule\] max_wait"),
         (ScheduleSettings(min_change=-1), "min_change"),
         (ScheduleSettings(max_load=0.0), "max_load"),
         (ScheduleSettings(retries=-1), "retries"),

@@ -20,7 +20,7 @@ EDGES = [
 
 def sync_of(folder: Path, settle: str) -> KGSync:
     settings = quick_settings()
-    source = replace(settings.source, settle=settle, graphs=None)
+    source = replace(settings.source, quiet_period=settle, graphs=None)
     return KGSync(
         folder / "dumps", state=folder / "state", settings=replace(settings, source=source)
     )

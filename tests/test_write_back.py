@@ -34,7 +34,7 @@ def settings_of(**publish: Any) -> Settings:
     chosen = {"literals": "versions", **publish}
     return replace(
         quick_settings(),
-        source=SourceSettings(settle="0s", max_removed=1.0),
+        source=SourceSettings(quiet_period="0s", max_removed=1.0),
         publish=PublishSettings(**chosen),
     )
 

@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 
 from kgsync.adapters.columns import batch_of
 from kgsync.adapters.files.guard import Brackets, Elements, Guard
+from kgsync.adapters.oxigraph.terms import term_text
+from kgsync.common.rdf_terms import CANONICAL
 from kgsync.errors import PermanentStoreError, TransientStoreError
 from kgsync.graph.port import TripleBatch
 from kgsync.graph.rdf_bytes import LONGEST_LINE, READ_ERRORS, open_file
 from kgsync.graph.rdf_files import rdf_suffix
 
-__all__ = ["Parsed", "line_blocks", "opened_file", "parse_file", "parse_lines", "term_text"]
+__all__ = ["Parsed", "line_blocks", "opened_file", "parse_file", "parse_lines"]
 
 _BLOCK_BYTES = 1 << 22
 _BLOCK_ROWS = 10_000
@@ -44,11 +46,6 @@ _FORMATS = {
 }
 _NESTING = {".jsonld": None, ".owl": Elements, ".rdf": Elements, ".xml": Elements}
 """What counts how deep a file is nested, if not brackets; JSON's parser does it itself."""
-_IRI = r"<[^<>\\\x00-\x20\x7f]*>"
-_NODE = rf"(?:{_IRI}|_:[A-Za-z0-9]+)"
-_TEXT = r'"(?:[^"\\\x00-\x1f\x7f\x{fffe}\x{ffff}]|\\[bfnrt"\\])*"'
-_KIND = rf"@[a-z]+(?:-[a-z0-9]+)*|\^\^{_IRI}"
-_CANONICAL = rf"^{_NODE} {_IRI} (?:{_NODE}|{_TEXT}(?:{_KIND})?) \.$"
 _STRING = '"^^<http://www.w3.org/2001/XMLSchema#string> .'
 _NOTHING = r"^[ \t\r]*(?:#|$)"
 
@@ -140,7 +137,7 @@ def parse_lines(
         numbers: Their numbers in the file.
         format_: N-Triples or N-Quads.
     """
-    canonical = np.asarray(pc.match_substring_regex(lines, _CANONICAL))
+    canonical = np.asarray(pc.match_substring_regex(lines, CANONICAL))
     canonical &= ~np.asarray(pc.ends_with(lines, _STRING))
     if canonical.any():
         parts = pc.split_pattern(lines.filter(pa.array(canonical)), " ", max_splits=2).flatten()
@@ -166,11 +163,6 @@ def parse_lines(
         for parsed in _parsed(iter(quads)):
             some, where = where[: parsed.batch.num_rows], where[parsed.batch.num_rows :]
             yield Parsed(parsed.batch, parsed.graphs, some)
-
-
-def term_text(term: Any) -> str:
-    """A term as triple batches have it."""
-    return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
 
 
 @contextmanager

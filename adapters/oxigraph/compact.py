@@ -119,6 +119,7 @@ def _load(path: Path, dump: Path, fresh: Path) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
     with (path / "LOCK").open("r+b") as lock:
+        # The kind of lock that Oxigraph takes itself; those of kgsync are of another kind.
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):

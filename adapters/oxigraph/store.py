@@ -14,12 +14,13 @@ import pyoxigraph as ox
 from kgsync import queries
 from kgsync.adapters.columns import TsvSink, push_rows
 from kgsync.adapters.oxigraph.compact import bytes_on_disk, compact, finish_interrupted
+from kgsync.adapters.oxigraph.terms import custom_functions, full_term, small_term, term_text
 from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError, TransientStoreError
 from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
 from kgsync.graph.table import Table
 from kgsync.queries import Pattern
 
-__all__ = ["OxigraphStore", "custom_functions"]
+__all__ = ["OxigraphStore"]
 
 _BULK_BYTES = 1 << 20
 
@@ -116,7 +117,7 @@ class OxigraphStore:
             found: Any = None
             try:
                 found = _solutions(store, query)
-                return [tuple(_term(value) for value in row) for row in found]
+                return [tuple(small_term(value) for value in row) for row in found]
             finally:
                 # As below.
                 del store, found
@@ -128,11 +129,11 @@ class OxigraphStore:
             try:
                 found = store.query(text, custom_functions=custom_functions(functions))
                 if isinstance(found, ox.QueryBoolean):
-                    return Table(("answer",), [(_full_term(ox.Literal(bool(found))),)])
+                    return Table(("answer",), [(full_term(ox.Literal(bool(found))),)])
                 if not isinstance(found, ox.QuerySolutions):
                     raise ConfigError("only SELECT and ASK are answered here, as tables")
                 columns = tuple(variable.value for variable in found.variables)
-                return Table(columns, [tuple(_full_term(value) for value in row) for row in found])
+                return Table(columns, [tuple(full_term(value) for value in row) for row in found])
             finally:
                 # A traceback that somebody keeps, as notebooks do, would keep the store locked.
                 del store, found
@@ -171,6 +172,11 @@ class OxigraphStore:
         with self._errors() as store:
             store.update(text)
 
+    @staticmethod
+    def custom_functions(functions: Mapping[str, Function]) -> dict[Any, Callable[..., Any]]:
+        """Functions over our terms as `pyoxigraph.Store.query` takes them."""
+        return dict(custom_functions(functions))
+
     def flush(self) -> None:
         """Have everything on the disk."""
         with self._errors() as store:
@@ -206,7 +212,10 @@ class OxigraphStore:
             try:
                 if careful:
                     # A raw tab or line break inside an IRI breaks TSV; term objects are immune.
-                    push_rows(((_text(s), _text(p), _text(o)) for s, p, o, _ in solutions), receive)
+                    push_rows(
+                        ((term_text(s), term_text(p), term_text(o)) for s, p, o, _ in solutions),
+                        receive,
+                    )
                     return
                 # isIRI() in the query would decode every term a second time: twice the time.
                 with ThreadPoolExecutor(1) as pool:
@@ -229,21 +238,6 @@ class OxigraphStore:
             raise PermanentStoreError(f"{self.label}: {error}") from error
 
 
-def custom_functions(
-    functions: Mapping[str, Function],
-) -> dict[ox.NamedNode, Callable[..., Any]]:
-    """Functions over our terms as pyoxigraph takes them."""
-
-    def over_theirs(function: Function) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            result = function(*map(_full_term, arguments))
-            return None if result is None else _their_term(result)
-
-        return call
-
-    return {ox.NamedNode(iri): over_theirs(function) for iri, function in functions.items()}
-
-
 def _is_store(path: Path) -> bool:
     """Whether there is one; an error if that may not be known."""
     try:
@@ -263,35 +257,3 @@ def _writable(store: ox.Store) -> bool:
 
 def _solutions(store: ox.Store, query: str) -> Any:
     return store.query(query)
-
-
-def _text(term: Any) -> str:
-    return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
-
-
-def _term(value: Any) -> Term | None:
-    match value:
-        case None:
-            return None
-        case ox.NamedNode():
-            return Term("iri", value.value)
-        case ox.BlankNode():
-            return Term("blank", value.value)
-        case ox.Literal():
-            return Term("literal", value.value)
-    return Term("literal", str(value))
-
-
-def _full_term(value: Any) -> Term | None:
-    """A term with the datatype and language of a literal."""
-    if not isinstance(value, ox.Literal):
-        return _term(value)
-    return Term("literal", value.value, value.datatype.value, value.language)
-
-
-def _their_term(term: Term) -> Any:
-    if term.kind != "literal":
-        return ox.NamedNode(term.value) if term.kind == "iri" else ox.BlankNode(term.value)
-    if term.language:
-        return ox.Literal(term.value, language=term.language)
-    return ox.Literal(term.value, datatype=ox.NamedNode(term.datatype) if term.datatype else None)

@@ -1,11 +1,12 @@
-"""SPARQL results in CSV: tables of names and numbers; for JSON Virtuoso takes ten times as long."""
+"""SPARQL results in CSV: tables of names and numbers. Some servers are ten times slower in JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 
-from kgsync.adapters.sparql.http import Answer, HalfwayError
+from kgsync.adapters.sparql.failures import HalfwayError
+from kgsync.adapters.sparql.http import Answer
 from kgsync.adapters.sparql.json import check_limit
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import BucketTable

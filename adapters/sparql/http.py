@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import http.client
 import io
-import random
-import re
 import time
 import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -24,51 +21,34 @@ from urllib.parse import urlsplit
 from SPARQLWrapper import INSERT, POST, SELECT, SPARQLWrapper
 
 from kgsync.adapters.sparql.auth import opener_for
+from kgsync.adapters.sparql.dialects import dialect_of, gave_up
+from kgsync.adapters.sparql.failures import (
+    BROKEN,
+    NOT_REPEATED,
+    OtherServerError,
+    error_of_break,
+    error_of_format,
+    error_of_status,
+    naming,
+    seconds_to_wait,
+)
 from kgsync.adapters.sparql.messages import Messages
+from kgsync.common.retrying import Retry
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.watch import StoreWatch
 
-__all__ = ["BROKEN", "Answer", "HalfwayError", "RowLimitError", "Transport"]
+__all__ = ["Answer", "Transport"]
 
 T = TypeVar("T")
 
-BROKEN = (OSError, http.client.HTTPException, zlib.error)
-"""How a connection breaks, and what is sent on it."""
-
 _AGENT = f"kgsync/{version('kgsync')} (keeps embeddings in step with RDF stores)"
-_PASSING = {408, 429, 500, 502, 503, 504}
-_REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
-_MISTAKE = re.compile(r"Virtuoso (?:22|37|42)\w{3} Error")
-"""What Virtuoso finds wrong with a query, by the class of the SQL state; the status is 500."""
-_TOO_MANY_ROWS = re.compile(r"over max vector length \d+ > (\d+)")
-"""What Virtuoso says when an answer has more rows than it can hold: a million, if not told."""
 _LONGEST_WAIT = 120.0
-_LONGEST_REST = 86400.0
-"""A server that asks for more is asked again after a day."""
+"""Seconds; who is told to wait longer raises an error that says so."""
 _PIECE = 1 << 16
 _READ = 4096
 """Bytes of an error's body."""
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
-
-
-class HalfwayError(TransientStoreError):
-    """An answer failed after a part of it had been passed on: repeating it is not for us."""
-
-
-class OtherServerError(TransientStoreError):
-    """Another server answers at the address: what is known has to be found out again."""
-
-
-class RowLimitError(TransientStoreError):
-    """The server cannot make answers of so many rows."""
-
-    limit = 0
-    """How many it can make."""
-
-
-_NOT_REPEATED = HalfwayError, OtherServerError, RowLimitError
-"""What would happen again."""
 
 
 class _Request(SPARQLWrapper):
@@ -178,6 +158,9 @@ class Transport:
         self.expects: Callable[[str], bool] = _any_server
         """Whether a server is one about which the right things are known."""
         self.sleep: Callable[[float], None] = time.sleep
+        self._retry = Retry(
+            endpoint.retries + 1, first=1.0, most=30.0, jitter=True, never=NOT_REPEATED
+        )
         self._closed: tuple[float, StoreError] | None = None
         """Until when the server does not want to be asked, and what it said."""
 
@@ -217,8 +200,8 @@ class Transport:
             request.addCustomHttpHeader(name, value)
         if urlsplit(self._endpoint.url).hostname not in _LOCAL:
             request.addCustomHttpHeader("Accept-Encoding", "gzip")
-        if "Virtuoso" in self.server:
-            request.addParameter("timeout", "0")  # else it sends what it has after a while
+        for name, value in dialect_of(self.server).parameters.items():
+            request.addParameter(name, value)
         return request
 
     def _opened(self, request: _Request) -> Any:
@@ -228,59 +211,46 @@ class Transport:
             response.close()
             raise OtherServerError(f"another server answers: {server}, no longer {self.server}")
         self.server = server
-        state = response.headers.get("X-SQL-State")
-        if state:
+        if state := gave_up(response.headers):
             response.close()
             raise TransientStoreError(f"the server gave up in the middle ({state})")
         return response
 
     def _repeated(self, send: Callable[[], T]) -> T:
-        tries = 0
         if self._closed is not None and time.monotonic() < self._closed[0]:
             raise self._named(self._closed[1])
         self._closed = None
-        while True:
+        asked = 0.0
+
+        def attempt() -> T:
+            nonlocal asked
             # An error is raised outside of the clause that caught it: that one, its cause then,
             # may repeat what we sent.
+            asked = 0.0
             try:
                 with self._watch.working():
                     return send()
             except StoreError as error:
                 found: StoreError = error
-                wait = 0.0
             except urllib.error.HTTPError as error:
-                found, wait = self._judged(error)
+                with error:
+                    said = self._read(error)
+                found = error_of_status(self._endpoint, error.code, error.url or "", said)
+                asked = seconds_to_wait(error.headers.get("Retry-After"))
             except BROKEN as error:
-                reason = getattr(error, "reason", error)
-                found, wait = TransientStoreError(f"it cannot be reached: {reason!r}"), 0.0
-            if isinstance(found, _NOT_REPEATED) or not isinstance(found, TransientStoreError):
-                raise self._named(found)
-            tries += 1
-            if wait > _LONGEST_WAIT:
-                found.retry_after = wait
-                self._closed = time.monotonic() + wait, found
-            if tries > self._endpoint.retries or self._closed is not None:
-                raise self._named(found)
-            # Jitter keeps clients from coming back all at once.
-            pause = min(30.0, 0.5 * 2**tries) * random.uniform(0.5, 1.0)  # noqa: S311
-            pause = max(wait, pause)
-            with self._watch.waiting(str(self._named(found)), pause):
-                self.sleep(pause)
+                found = error_of_break(error)
+            long = asked > _LONGEST_WAIT and self._retry.is_passing(found)
+            if long and isinstance(found, TransientStoreError):
+                found.retry_after = asked
+                self._closed = time.monotonic() + asked, found
+            raise self._named(found)
 
-    def _judged(self, error: urllib.error.HTTPError) -> tuple[StoreError, float]:
-        """What a status means, and how long the server wants to be left alone."""
-        with error:
-            said = self._read(error)
-        if error.code in _REFUSED or "SR186" in said:
-            return self._refused(error.code, error.url or ""), 0.0
-        if limit := _TOO_MANY_ROWS.search(said):
-            too_many = RowLimitError(f"HTTP {error.code}: {said}")
-            too_many.limit = int(limit[1])
-            return too_many, 0.0
-        if error.code not in _PASSING or _MISTAKE.search(said):
-            return PermanentStoreError(f"HTTP {error.code}: {said}"), 0.0
-        passing = TransientStoreError(f"HTTP {error.code}: {said}")
-        return passing, _retry_after(error.headers.get("Retry-After"))
+        def pause(seconds: float, error: Exception) -> None:
+            seconds = max(asked, seconds)
+            with self._watch.waiting(str(error), seconds):
+                self.sleep(seconds)
+
+        return self._retry.call(attempt, pause)
 
     def _read(self, error: urllib.error.HTTPError) -> str:
         try:
@@ -289,44 +259,17 @@ class Transport:
             data = b""
         return self._messages.said(data, cut=len(data) == _READ) or str(error.reason)
 
-    def _refused(self, code: int, url: str) -> PermanentStoreError:
-        where = " at the update URL" if url and url == self._endpoint.update_url else ""
-        if self._endpoint.auth == "none":
-            reason = _REFUSED.get(code, "it does not allow that")
-            return PermanentStoreError(f"{reason}{where} (HTTP {code}); set `auth`")
-        return PermanentStoreError(
-            f"what {self._endpoint.auth} authentication sent was refused{where} (HTTP {code}); "
-            "check the user, the password or the token, and their rights"
-        )
-
     def _check_type(self, answer: Answer, accept: str) -> None:
         wanted = [kind.strip() for kind in accept.split(",")]
         if answer.media_type not in wanted:
             said = self._messages.said(next(answer.pieces(), b""), cut=True)
-            raise TransientStoreError(
-                f"it answered with {answer.media_type} instead of {wanted[0]}: {said}"
-            )
+            raise error_of_format(answer.media_type, wanted[0], said)
 
     def _named(self, error: StoreError) -> StoreError:
-        named = type(error)(f"{self._endpoint}: {self._messages.clean(str(error))}")
-        vars(named).update(vars(error))
-        return named
+        store = str(self._endpoint)
+        return naming(store, error, f"{store}: {self._messages.clean(str(error))}")
 
 
 def _any_server(_: str) -> bool:
     """Nothing is known."""
     return True
-
-
-def _retry_after(value: str | None) -> float:
-    """Seconds to wait, from a number or a date."""
-    if not value:
-        return 0.0
-    try:
-        if value.strip().isdecimal():
-            seconds = float(value)
-        else:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return 0.0
-    return min(max(0.0, seconds), _LONGEST_REST)

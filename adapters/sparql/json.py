@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from kgsync.adapters.sparql.http import Answer, HalfwayError
+from kgsync.adapters.sparql.dialects import cut_after
+from kgsync.adapters.sparql.failures import HalfwayError
+from kgsync.adapters.sparql.http import Answer
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import Term
 from kgsync.graph.table import Table
@@ -54,8 +56,7 @@ def check_limit(answer: Answer) -> None:
     Raises:
         TransientStoreError: It says so.
     """
-    limit = answer.headers.get("X-SPARQL-MaxRows")
-    if limit:
+    if limit := cut_after(answer.headers):
         raise HalfwayError(f"the answer was cut off after {limit} rows")
 
 

@@ -13,6 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from kgsync.adapters.sparql.parts import Part
+from kgsync.common.checksums import sha256_of
+from kgsync.common.durable import write_file
+from kgsync.graph.edge_hash import edge_hash
 from kgsync.graph.port import TripleBatch
 from kgsync.queries import Pattern
 
@@ -65,20 +68,22 @@ class KeptParts:
         file = self._file(part)
         if file is None or not batches:
             return
-        new = file.with_suffix(".new")
-        with pa.OSFile(str(new), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, _SCHEMA) as writer:
             for batch in batches:
                 columns = [column.cast(pa.string()) for column in batch.columns]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
         # The checksum is in the name: a file that was damaged is fetched again.
-        new.replace(file.with_suffix(f".{_sha256(new)}.arrow"))
+        content = memoryview(sink.getvalue())
+        digest = hashlib.sha256(content).hexdigest()
+        write_file(file.with_suffix(f".{digest}.arrow"), content, lasting=False)
 
     def _found(self, part: Part) -> Path | None:
         file = self._file(part)
         if file is None:
             return None
         kept = file.parent.glob(f"{file.stem}.*.arrow")
-        return next((one for one in kept if one.name.split(".")[1] == _sha256(one)), None)
+        return next((one for one in kept if one.name.split(".")[1] == sha256_of(one)), None)
 
     def _file(self, part: Part) -> Path | None:
         if self._folder is None:
@@ -95,17 +100,8 @@ def bucket_counts(batches: Iterable[TripleBatch], digits: int) -> dict[str, int]
         for terms in zip(*columns, strict=True):
             s, _, o = terms
             if s[:1] == o[:1] == "<" and not o.startswith("<<"):
-                counts[_md5("".join(_md5(term[1:-1]) for term in terms))[:digits]] += 1
+                counts[edge_hash(*(term[1:-1] for term in terms))[:digits]] += 1
     return dict(counts)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _encoded(batch: Any) -> TripleBatch:

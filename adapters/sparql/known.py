@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from contextlib import suppress
@@ -10,20 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from kgsync.adapters.sparql.dialects import Dialect, dialect_of
 from kgsync.common.durable import sealed, unsealed, write_file
+from kgsync.graph.edge_hash import decimals, md5_of
 from kgsync.graph.port import Marks, Term
 
 __all__ = ["Known"]
 
 _FILE = "endpoint.json"
-_DECIMALS = 9
-"""Digits of a hash that make a number; see `kgsync.source.buckets`."""
-_SYSTEM_GRAPHS = re.compile(
-    r"http://www\.openlinksw\.com/schemas/virtrdf#|http://localuriqaserver/sparql"
-    r"|http://www\.w3\.org/ns/ldp#|http://localhost:\d+/(sparql|DAV/)|virtrdf-label"
-    r"|urn:(core:services:sparql|activitystreams-owl:map|rules\.skos)"
-)
-"""What Virtuoso brings along."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +36,8 @@ class Known:
     @classmethod
     def of(cls, server: str, hash_: Term | None, number: Term | None) -> Known:
         """What the answer to `_can_hash` says."""
-        expected = hashlib.md5(b"kgsync", usedforsecurity=False).hexdigest()
-        digits = re.sub("[a-f]", "", expected)[:_DECIMALS].lstrip("0")
+        expected = md5_of("kgsync")
+        digits = re.sub("[a-f]", "", expected)[: decimals()].lstrip("0")
         sums = number is not None and number.value.lstrip("0") == digits
         return cls(server, hash_ is not None and hash_.value == expected, sums)
 
@@ -74,26 +67,22 @@ class Known:
         return server.partition("/")[0] == self.server.partition("/")[0]
 
     @property
-    def is_virtuoso(self) -> bool:
-        """Whether the server is one with quirks of its own."""
-        return "Virtuoso" in self.server
+    def dialect(self) -> Dialect:
+        """What is particular about the server."""
+        return dialect_of(self.server)
 
     @property
     def checksums(self) -> Literal["none", "ascii", "all"]:
         """For which IRIs it computes checksums as everybody does."""
-        if not (self.hashes and self.sums):
-            return "none"
-        # It hashes IRIs with other letters in its own way where they are objects.
-        return "ascii" if self.is_virtuoso else "all"
+        return self.dialect.hashed if self.hashes and self.sums else "none"
 
     @property
     def marks(self) -> Marks | None:
-        """What it can say about the hashes in a bucket."""
-        # Virtuoso also takes longer for hashing triples than for sending them.
-        if not self.hashes or self.is_virtuoso:
+        """What it can say about the hashes in a bucket, where that pays."""
+        if not (self.hashes and self.dialect.hashes_fast):
             return None
         return "sums" if self.sums else "ends"
 
     def is_system_graph(self, name: str) -> bool:
         """Whether a graph is one that the server brings along."""
-        return self.is_virtuoso and bool(_SYSTEM_GRAPHS.fullmatch(name))
+        return bool(self.dialect.system_graphs.fullmatch(name))

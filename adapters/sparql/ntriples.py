@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kgsync.common.rdf_terms import OBJECT, PREDICATE, SUBJECT, unescaped
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import Receive, TripleBatch
 
@@ -16,16 +17,8 @@ __all__ = ["NTriplesSink"]
 
 _BLOCK_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 28
-_IRI = r"<[^<>\x00-\x20]*>"
-_SUBJECT = rf"^(?:{_IRI}|_:[^ \t<>\"]+)$"
-_PREDICATE = rf"^{_IRI}$"
-_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
-_LITERAL = rf"{_QUOTED}(?:@[A-Za-z0-9-]+|\^\^{_IRI})?"
-_TRIPLE = rf"<<(?:[^\"]|{_QUOTED})*>>"
-_OBJECT = rf"^(?:{_IRI}|_:[^ \t<>\"]+|{_LITERAL}|{_TRIPLE})$"
 _LAST = re.compile(rb"(?:[\"> \t]\.|(?:^|\n)#[^\n]*)[ \t\r]*\Z")
 """A last line without an end: a blank node's name may have a dot inside, so it may be cut there."""
-_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 class NTriplesSink:
@@ -82,7 +75,7 @@ def _parse(data: bytes) -> TripleBatch:
     )
     objects = _without_dot(objects)
     columns = []
-    for column, shape in ((subjects, _SUBJECT), (predicates, _PREDICATE), (objects, _OBJECT)):
+    for column, shape in ((subjects, SUBJECT), (predicates, PREDICATE), (objects, OBJECT)):
         bad = pc.invert(pc.match_substring_regex(column.dictionary, shape))
         if pc.any(bad).as_py():
             raise _no_triple(column.dictionary.filter(bad))
@@ -114,14 +107,10 @@ def _unescaped(column: Any) -> Any:
         return column
     try:
         texts = [
-            _ESCAPE.sub(_character, term) if chosen else term
+            unescaped(term) if chosen else term
             for term, chosen in zip(terms.to_pylist(), escaped.to_pylist(), strict=True)
         ]
         written = pa.array(texts, pa.string())
-    except (ValueError, OverflowError):  # there is no such character
+    except ValueError:  # there is no such character
         raise _no_triple(terms.filter(escaped)) from None
     return pa.DictionaryArray.from_arrays(column.indices, written)
-
-
-def _character(match: re.Match[str]) -> str:
-    return chr(int(match[1] or match[2], 16))

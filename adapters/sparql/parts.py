@@ -8,12 +8,13 @@ because the endpoint refuses it, is told from the others by its hash instead.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kgsync import queries
+from kgsync.adapters.sparql.dialects import NAMES_PER_PAGE, VALUES_PER_QUERY
 from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.graph.edge_hash import md5_of
 from kgsync.queries import Pattern, is_iri, is_plain_iri
 
 __all__ = ["Part", "only_count", "packed", "parts_of"]
@@ -21,12 +22,8 @@ __all__ = ["Part", "only_count", "packed", "parts_of"]
 Counts = Callable[[str], dict[str, int]]
 """Asks for names and counts; without names for one count, under an empty one."""
 
-_VALUES = 1000
-"""So many values in one query: Virtuoso refuses several thousand."""
 _FIRST = "A:"
 """Before every IRI."""
-_PAGE = 5000
-"""So many names in one answer: Virtuoso sorts no more than 10,000 rows."""
 _MOST_DIGITS = 12
 """Of a hash: what has more in common is the same text."""
 _TRIES = 3
@@ -56,7 +53,7 @@ class _Cut:
     @property
     def page(self) -> int:
         """How many names to ask for; exactly at the limit an answer looks like one that was cut."""
-        return max(1, min(self.most - 1, _PAGE))
+        return max(1, min(self.most - 1, NAMES_PER_PAGE))
 
     def count(self, where: Pattern) -> int:
         """How many triples there are."""
@@ -246,7 +243,7 @@ def _by_names(counts: dict[str, int], most: int, named: _Bind, hashed: _Bind) ->
 
 
 def _digests(names: list[str]) -> list[str]:
-    return [hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in names]
+    return [md5_of(name) for name in names]
 
 
 # -- hashes ----------------------------------------------------------------------------------------
@@ -292,7 +289,7 @@ def _by_hash(cut: _Cut, where: Pattern, total: int, digits: int = 1) -> Iterator
 
 
 def packed(
-    counts: Iterable[tuple[str, int]], most: int, longest: int = _VALUES
+    counts: Iterable[tuple[str, int]], most: int, longest: int = VALUES_PER_QUERY
 ) -> Iterator[tuple[list[str], int]]:
     """As many names as fit together, one group after the other: so many rows and names at most."""
     chosen: list[str] = []

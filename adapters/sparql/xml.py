@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
+from kgsync.adapters.sparql.dialects import blank_node_label
+from kgsync.common.rdf_terms import escaped
 from kgsync.errors import TransientStoreError
 
 __all__ = ["rows_of_xml"]
@@ -19,7 +21,6 @@ _DEEPEST = 100
 """Elements inside each other; a triple as a term of a triple takes three."""
 _LONGEST = 1 << 28
 """Bytes of one row, or of what is in its place."""
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
@@ -78,8 +79,7 @@ def _term(element: Element) -> str:
         case "uri":
             return f"<{text}>"
         case "bnode":
-            # Virtuoso's look like IRIs.
-            return f"_:{text.rpartition('/')[2]}"
+            return f"_:{blank_node_label(text)}"
         case "literal":
             return _literal(element, text)
         case "triple":
@@ -89,7 +89,7 @@ def _term(element: Element) -> str:
 
 
 def _literal(element: Element, text: str) -> str:
-    quoted = f'"{text.translate(_ESCAPES)}"'
+    quoted = f'"{escaped(text)}"'
     if _LANGUAGE in element.attrib:
         return f"{quoted}@{element.attrib[_LANGUAGE]}"
     if "datatype" in element.attrib:

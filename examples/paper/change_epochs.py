@@ -20,9 +20,9 @@ from kgsync.evaluation.ranking import KnownTriples, ranks
 from kgsync.evaluation.stability import model_change
 from kgsync.graph.split import Part
 from kgsync.models.base import Model
-from kgsync.training.online import refresh
 from kgsync.training.problem import Problem
 from kgsync.training.starts import carry_over, initialize
+from kgsync.training.updates.paper import refresh
 
 
 def main() -> None:

@@ -16,13 +16,13 @@ from kgsync.common.cost import Cost
 from kgsync.training.starts import carry_over, initialize
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "ran": {"start_vectors": "random", "pretraining_epochs": 0},
-    "ave": {"start_vectors": "average", "pretraining_epochs": 0},
-    "pos": {"start_vectors": "best", "pretraining_epochs": 0},
-    "neg": {"start_vectors": "balance", "pretraining_epochs": 0},
-    "neg2": {"start_vectors": "jumps", "pretraining_epochs": 0},
-    "ave + pre-training": {"start_vectors": "average"},
-    "pos + pre-training": {"start_vectors": "best"},
+    "ran": {"initial_vectors": "random", "pretraining_epochs": 0},
+    "ave": {"initial_vectors": "average", "pretraining_epochs": 0},
+    "pos": {"initial_vectors": "best", "pretraining_epochs": 0},
+    "neg": {"initial_vectors": "balance", "pretraining_epochs": 0},
+    "neg2": {"initial_vectors": "jumps", "pretraining_epochs": 0},
+    "ave + pre-training": {"initial_vectors": "average"},
+    "pos + pre-training": {"initial_vectors": "best"},
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +15,11 @@ import pyarrow.parquet as pq
 import safetensors.torch
 from torch import Tensor
 
-from kgsync.common.durable import UNFINISHED, no_lock, write_file
+from kgsync.common.durable import UNFINISHED, write_file
+from kgsync.common.locks import HeldError, take_lock
+from kgsync.config import Settings
 from kgsync.config.differences import differences
+from kgsync.config.toml_files import with_new_names
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 
 __all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
@@ -119,13 +121,11 @@ class RecordFolder:
         """
         with (self.path / "backtest.json").open("rb") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                take_lock(file, self.path / "backtest.json")
+            except HeldError:
                 raise StateLockedError(
                     f"another process is working in {self.path}; wait for it to finish"
                 ) from None
-            except OSError as error:
-                raise no_lock(self.path / "backtest.json", error) from error
             yield
 
     def begin(self, recipe: dict[str, Any], model: str = "") -> None:
@@ -146,7 +146,7 @@ class RecordFolder:
             write_file(path, text)
             if not model:
                 (folder / _HISTORY).unlink(missing_ok=True)
-        then, now = _read_json(path), json.loads(text)
+        then, now = with_new_names(Settings, _read_json(path)), json.loads(text)
         if then != now:
             raise ConfigError(
                 f"{folder} has results under other settings ({differences(then, now)}); "

@@ -12,8 +12,7 @@ import numpy as np
 
 from kgsync.backtest.records import METHODS, Method, Moment, Record, RecordFolder
 from kgsync.common.cost import Cost
-from kgsync.common.listener import Listener, SilentListener
-from kgsync.common.seeds import Seeds
+from kgsync.common.listener import Listener, Phases, SilentListener
 from kgsync.config import ModelSettings, Settings
 from kgsync.errors import ConfigError, UndefinedMetricError
 from kgsync.evaluation.classification import triple_classification
@@ -28,14 +27,15 @@ from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model
 from kgsync.source.reading import Earlier, read_version, versions_of
 from kgsync.training.backends import warm_up
-from kgsync.training.offline import train_offline
-from kgsync.training.online import refresh
+from kgsync.training.learning import Learner
 from kgsync.training.problem import Problem
 from kgsync.training.progress import TrainingRun
-from kgsync.training.starts import carry_over, initialize
 from kgsync.training.threads import use_threads
 
 __all__ = ["backtest"]
+
+_FOLLOWING = "update", "leave"
+"""Methods that go on from the model of the version before."""
 
 
 def backtest(
@@ -150,28 +150,25 @@ class _Contest:
 
     def take(self, number: int, reading: Reading) -> None:
         """Bring every method to the next version, unless it is there already."""
-        living, terms = Living.of(reading.edges), reading.fetched.terms
-        seeds = Seeds(self._settings.run.seed, reading.version.name)
-        problem = Problem(living, reading.split, reading.edges, terms, self._settings, seeds)
+        problem = Problem.of(reading, self._settings, number + 1)
         name = self._settings.model.name
         for method in self._methods if number else ("train",):
             done = self._folder.get(name, method, number)
             if done is None:
                 self._listener.phase(f"{name}, version {number}: {method}")
                 self._step(number, method, reading, problem)
-        self._before = living
+        self._before = problem.living
 
     def _step(self, number: int, method: Method, reading: Reading, problem: Problem) -> None:
-        old = self._old_model(number, method)
+        old, before = self._old_model(number, method), self._before
         watch = _Watch(problem)
-        match method:
-            case "leave":
-                model, run = self._carried(old, problem), TrainingRun()
-            case "update":
-                model, run = self._updated(old, reading, problem, watch)
-            case _:
-                progress = self._listener.progress
-                model, run = train_offline(problem, watch.cost, progress, watch.see)
+        learner = Learner(Phases(_ProgressOnly(self._listener)), watch.cost, watch.see)
+        if old is None or before is None or method not in _FOLLOWING:
+            model, run = learner.train(problem)
+        else:
+            model, run = learner.carry_over(old, before, problem), TrainingRun()
+            if method == "update":
+                run = learner.update(model, before, reading.change, problem)
         seconds = watch.seconds()
         record = Record(
             self._settings.model.name,
@@ -200,22 +197,6 @@ class _Contest:
         tables = self._folder.tables(settings.name, method, number - 1)
         return model_class(settings.name)(settings, tables)
 
-    def _carried(self, old: Model | None, problem: Problem) -> Model:
-        assert old is not None
-        assert self._before is not None
-        return carry_over(old, self._before, problem)
-
-    def _updated(
-        self, old: Model | None, reading: Reading, problem: Problem, watch: _Watch
-    ) -> tuple[Model, TrainingRun]:
-        model, progress = self._carried(old, problem), self._listener.progress
-        assert self._before is not None
-        if not reading.change:
-            return model, TrainingRun()
-        initialize(model, self._before, problem, watch.cost, progress)
-        run = refresh(model, reading.change, problem, watch.cost, progress, watch.see)
-        return model, run
-
     def _stability(self, old: Model | None, model: Model, problem: Problem) -> dict[str, Any]:
         """Fields of the record about how far the vectors moved."""
         names = "nmc_entities", "nmc_entities_error", "nmc_relations"
@@ -229,6 +210,17 @@ class _Contest:
             relations.nmc if relations else None,
         )
         return dict(zip(names, values, strict=True))
+
+
+class _ProgressOnly(SilentListener):
+    """Passes progress on: the phases of a backtest are its versions and methods."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        """Pass it on."""
+        self._listener.progress(name, done, total)
 
 
 class _Watch:

@@ -112,6 +112,27 @@ def init(
 
 
 @app.command()
+def settings(
+    wanted: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SECTION]", help="A section, or a setting like update.patience; all if empty."
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    json_schema: Annotated[
+        bool, typer.Option("--json-schema", help="Print a JSON schema of the file, for editors.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Explain the settings: type, default, bounds, and the name in the paper."""
+    output.json = json
+    from kgsync.cli.settings import show_settings
+
+    show_settings(wanted, markdown=markdown, json_schema=json_schema)
+
+
+@app.command()
 def check(
     store: Annotated[
         str | None,

@@ -36,7 +36,9 @@ def check_store(
         settings = replace(settings, source=source)
     endpoint = replace(settings.source.endpoint, **_IMPATIENT)
     if auth is not None:
-        endpoint = replace(endpoint, auth=build(EndpointSettings, {"auth": auth}, "--auth").auth)
+        endpoint = replace(
+            endpoint, auth=build(EndpointSettings, {"auth": auth}, "source.endpoint").auth
+        )
     if update_url is not None:
         endpoint = replace(endpoint, update_url=update_url)
     settings = replace(settings, source=replace(settings.source, endpoint=endpoint))

@@ -18,7 +18,7 @@ from kgsync.errors import ConfigError
 from kgsync.sync import KGSync
 
 if TYPE_CHECKING:
-    from kgsync.vectors.view import Neighbor
+    from kgsync.vectors.embeddings import Neighbor
 
 __all__ = ["build_store", "run_demo"]
 

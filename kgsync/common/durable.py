@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-from kgsync.errors import StateWriteError
 
 __all__ = [
     "UNFINISHED",
     "digest_of",
-    "no_lock",
     "sealed",
     "sync_to_disk",
+    "unfinished",
     "unsealed",
     "write_file",
 ]
@@ -25,24 +24,42 @@ UNFINISHED = ".new"
 """What the name of a file ends with until it is complete."""
 
 
-def write_file(path: Path, content: bytes | str) -> None:
+@contextmanager
+def unfinished(*paths: Path) -> Iterator[list[Path]]:
+    """Files to write that replace others once all are complete, the first one last.
+
+    Raises:
+        OSError: The disk refused; no file has changed, unless a later one could not be renamed.
+    """
+    beside = [path.with_name(path.name + UNFINISHED) for path in paths]
+    try:
+        yield beside
+        for new, path in reversed(list(zip(beside, paths, strict=True))):
+            new.rename(path)
+    finally:
+        for new in beside:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+
+
+def write_file(path: Path, content: bytes | str | memoryview, *, lasting: bool = True) -> None:
     """Replace a file in one step.
+
+    Args:
+        path: The file.
+        content: What it is to hold.
+        lasting: Whether it has to survive a power cut.
 
     Raises:
         OSError: The disk refused; the file is as it was, or new but not safe from a power cut.
     """
-    beside = path.with_name(path.name + UNFINISHED)
-    try:
-        with beside.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+    with unfinished(path) as (beside,), beside.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        if lasting:
             file.flush()
             os.fsync(file.fileno())
-        beside.rename(path)
-    except OSError:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    sync_to_disk(path.parent)
+    if lasting:
+        sync_to_disk(path.parent)
 
 
 def sync_to_disk(path: Path) -> None:
@@ -80,11 +97,3 @@ def unsealed(content: Any) -> Any:
     if content["sha256"] != digest_of(rest):
         raise ValueError("it does not match its own checksum")
     return rest
-
-
-def no_lock(path: Path, error: OSError) -> StateWriteError:
-    """What to raise where a file system refuses a lock for another reason than its holder."""
-    return StateWriteError(
-        f"cannot lock {path}: {error.strerror}; some network file systems have no locks (flock): "
-        "use a folder on a local disk"
-    )

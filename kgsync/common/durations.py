@@ -6,10 +6,12 @@ import re
 
 from kgsync.errors import ConfigError
 
-__all__ = ["seconds_of"]
+__all__ = ["PATTERN", "seconds_of"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd])", re.ASCII)
+PATTERN = r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?([smhd])"
+"""What a duration looks like, as a regular expression of any dialect."""
+_DURATION = re.compile(PATTERN)
 _LONGEST_DAYS = 3660
 
 

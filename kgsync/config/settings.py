@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tomllib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kgsync.config.checks import PATHS, check
-from kgsync.config.toml_files import build
+from kgsync.common.declare import part
+from kgsync.config.checks import check
+from kgsync.config.toml_files import SettingsFile
 from kgsync.errors import ConfigError
 from kgsync.evaluation.settings import EvaluationSettings
 from kgsync.graph.settings import EndpointSettings, FilterSettings, SplitSettings
@@ -60,17 +59,17 @@ _MEANING = "name", "dimension", "relation_dimension", "norm"
 class Settings:
     """All settings, one section each."""
 
-    source: SourceSettings = field(default_factory=SourceSettings)
-    state: StateSettings = field(default_factory=StateSettings)
-    filter: FilterSettings = field(default_factory=FilterSettings)
-    split: SplitSettings = field(default_factory=SplitSettings)
-    model: ModelSettings = field(default_factory=ModelSettings)
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    update: UpdateSettings = field(default_factory=UpdateSettings)
-    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
-    publish: PublishSettings = field(default_factory=PublishSettings)
-    run: RunSettings = field(default_factory=RunSettings)
-    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+    source: SourceSettings = part(SourceSettings)
+    state: StateSettings = part(StateSettings)
+    filter: FilterSettings = part(FilterSettings)
+    split: SplitSettings = part(SplitSettings)
+    model: ModelSettings = part(ModelSettings)
+    training: TrainingSettings = part(TrainingSettings)
+    update: UpdateSettings = part(UpdateSettings)
+    evaluation: EvaluationSettings = part(EvaluationSettings)
+    publish: PublishSettings = part(PublishSettings)
+    run: RunSettings = part(RunSettings)
+    schedule: ScheduleSettings = part(ScheduleSettings)
 
     def __post_init__(self) -> None:
         check(self)
@@ -137,24 +136,4 @@ def load_settings(path: Path | str) -> Settings:
     Raises:
         ConfigError: The file cannot be read, or a key or value is wrong.
     """
-    path = Path(path)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read {path}: {error.strerror}; run `kgsync init` first"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
-    except ValueError:  # what Python says of such a path
-        raise ConfigError(f"the path {str(path)!r} has a NUL character in it") from None
-    _anchor(data, path.parent)
-    return build(Settings, data, str(path))
-
-
-def _anchor(data: dict[str, Any], folder: Path) -> None:
-    """Make the file's relative paths independent of the working directory."""
-    for section, key in PATHS:
-        value = data.get(section, {}).get(key) if isinstance(data.get(section), dict) else None
-        if isinstance(value, str) and "://" not in value and "\0" not in value:
-            data[section][key] = os.path.normpath(folder / value)
+    return SettingsFile(Path(path)).build(Settings)

@@ -8,6 +8,7 @@ else for a literal. Small results cross it as rows of `Term`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -27,6 +28,8 @@ __all__ = [
     "DifferenceReader",
     "FlushingStore",
     "Function",
+    "FunctionRegistry",
+    "FunctionTranslator",
     "GraphReader",
     "GraphStore",
     "GraphWriter",
@@ -180,6 +183,7 @@ class StampedReader(GraphReader, Protocol):
         """Offer no changes from this version any more: it is not what it was when it was read."""
 
 
+@runtime_checkable
 class DifferenceReader(GraphReader, Protocol):
     """Comparing two versions in the store. Only where `capabilities.difference` is true."""
 
@@ -197,6 +201,7 @@ class DifferenceReader(GraphReader, Protocol):
         """
 
 
+@runtime_checkable
 class MovingReader(GraphReader, Protocol):
     """Reading a graph that others change meanwhile. Only where `capabilities.moving` is true."""
 
@@ -229,6 +234,7 @@ class BucketTable:
     """Name of every bucket that has edges -> how many, and their mark."""
 
 
+@runtime_checkable
 class BucketReader(GraphReader, Protocol):
     """Reading parts of a graph that changes in place. Only where `capabilities.buckets` is set."""
 
@@ -253,6 +259,7 @@ class BucketReader(GraphReader, Protocol):
         """
 
 
+@runtime_checkable
 class ChangeReader(GraphReader, Protocol):
     """Reading what was written down about changes. Only where `capabilities.changes` is true."""
 
@@ -287,6 +294,24 @@ class QueryReader(Protocol):
                 neither a SELECT nor an ASK.
             StoreError: The query is wrong, or the store failed.
         """
+
+
+@runtime_checkable
+class FunctionTranslator(Protocol):
+    """An adapter whose library takes functions with each query; asked of the class itself."""
+
+    @staticmethod
+    def custom_functions(functions: Mapping[str, Function]) -> dict[Any, Callable[..., Any]]:
+        """Functions over our terms, by IRI, as the library takes them."""
+
+
+@runtime_checkable
+class FunctionRegistry(Protocol):
+    """An adapter whose library has a registry of functions; asked of the class itself."""
+
+    @staticmethod
+    def registered(functions: Mapping[str, Function]) -> AbstractContextManager[None]:
+        """Have functions over our terms, by IRI, known to the library while the block runs."""
 
 
 @runtime_checkable

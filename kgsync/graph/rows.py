@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kgsync.common.rdf_terms import VALID_IRI
 from kgsync.graph.port import TripleBatch
 from kgsync.graph.snapshot import KeyLayout, Snapshot
 from kgsync.graph.terms import Ids, TermIndex
@@ -18,7 +19,6 @@ __all__ = ["Rows", "Skipped"]
 
 _LITERAL, _BLANK, _INVALID, _QUOTED = -1, -2, -3, -4
 _WAITING_BYTES = 1 << 22
-_VALID_IRI = r"^<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|\\^`]*>$"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _Vocabulary:
         encoded = texts.dictionary_encode().chunks[-len(columns) :]  # empty chunks are left out
         terms = encoded[0].dictionary
         numbers = np.arange(len(terms), dtype=np.int32)
-        valid = np.asarray(pc.match_substring_regex(terms[known:], _VALID_IRI))
+        valid = np.asarray(pc.match_substring_regex(terms[known:], VALID_IRI))
         numbers[known:] = np.where(valid, known + np.cumsum(valid) - 1, _reasons(terms[known:]))
         self.terms = terms.filter(pa.array(numbers >= 0))
         pairs = zip(encoded, columns, strict=True)

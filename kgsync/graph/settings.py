@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from kgsync.common.declare import Rule, setting
 from kgsync.common.durations import seconds_of
 
 if TYPE_CHECKING:
@@ -15,26 +17,34 @@ __all__ = ["EndpointSettings", "FilterSettings", "SplitSettings"]
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """How a SPARQL endpoint is spoken to.
+    """How to talk to a SPARQL endpoint.
 
     Secrets come from the environment: KGSYNC_USER, KGSYNC_PASSWORD, KGSYNC_TOKEN.
     """
 
-    update_url: str | None = None
-    """Where updates go; without it nothing is written into the store."""
-    auth: Literal["none", "basic", "digest", "bearer"] = "none"
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-    """Sent with every request."""
-    timeout: str = "2m"
-    """Time without a byte before an answer is given up."""
-    answer_timeout: str = "1h"
-    """Time for a whole answer."""
-    max_bytes: int = 1 << 36
-    """Size of the largest answer."""
-    max_rows: int = 0
-    """The endpoint's limit on the rows of an answer; 0 finds it out."""
-    retries: int = 5
-    """How often a request is repeated that failed for a reason that may pass."""
+    update_url: str | None = setting(
+        None,
+        "URL for updates; without it nothing is written into the store.",
+        example="http://localhost:8890/sparql-auth",
+    )
+    auth: Literal["none", "basic", "digest", "bearer"] = setting(
+        "none", "Authentication; the secrets come from the environment."
+    )
+    headers: dict[str, str] = setting({}, "HTTP headers to send with every request.")
+    timeout: str = setting(
+        "2m", "Give up a request after so long without a byte.", kind="duration", above="0s"
+    )
+    answer_timeout: str = setting(
+        "1h", "Give up a response that takes longer than this in all.", kind="duration", above="0s"
+    )
+    max_bytes: int = setting(1 << 36, "Size of the largest response to accept.", at_least=1)
+    max_rows: int = setting(
+        0,
+        "The endpoint's limit on the rows of a result; 0 finds it out.",
+        at_least=100,
+        or_zero=True,
+    )
+    retries: int = setting(5, "Retries of a request after a transient error.", at_least=0)
 
     def applied(self, target: StoreTarget) -> StoreTarget:
         """A target with these settings, if it is the address of an endpoint."""
@@ -59,19 +69,36 @@ class EndpointSettings:
 class FilterSettings:
     """Which edges are embedded."""
 
-    include: tuple[str, ...] = ()
-    """Predicates to keep; empty keeps all."""
-    exclude: tuple[str, ...] = ()
-    """Predicates to drop."""
-    min_degree: int = 1
-    """Drop entities and relations in fewer edges, until none is left."""
+    include: tuple[str, ...] = setting((), "Predicates to keep; empty keeps all.")
+    exclude: tuple[str, ...] = setting((), "Predicates to drop.")
+    min_degree: int = setting(
+        1, "Drop entities and relations in fewer edges, until none is left.", at_least=1
+    )
 
 
 @dataclass(frozen=True)
 class SplitSettings:
-    """Shares of held-out edges; both 0 trains on everything."""
+    """Shares of held-out edges; 0 for both trains on all edges."""
 
-    validation: float = 0.05
-    test: float = 0.05
-    key: str = "kgsync"
-    """Key of the hash that assigns edges; another key gives another split."""
+    validation: float = setting(
+        0.05,
+        "Share of the edges held out for validation; they decide when training stops.",
+        at_least=0,
+    )
+    test: float = setting(
+        0.05,
+        "Share of the edges held out as test edges; the reported quality is measured on them.",
+        at_least=0,
+    )
+    key: str = setting(
+        "kgsync", "Key of the hash that assigns edges; another key gives another split."
+    )
+
+    def rules(self) -> Iterator[Rule]:
+        """What the bounds of the settings cannot say."""
+        yield Rule(
+            self.validation + self.test < 1,
+            ("validation", "test"),
+            "validation and test must add up to less than 1: no training edges would be left",
+        )
+        yield Rule(len(self.key.encode()) <= 64, ("key",), "key must be at most 64 bytes long")

@@ -21,6 +21,7 @@ from kgsync.graph.rdf_files import COMPRESSED, DUMPS, PATCHES, holds_rdf, one_of
 __all__ = [
     "ADAPTERS",
     "StoreTarget",
+    "adapter_class",
     "checked_path",
     "is_in_memory",
     "open_store",
@@ -69,14 +70,22 @@ def open_store(
     """
     if isinstance(target, GraphReader):
         return cast("GraphStore", target)
-    key = _adapter_key(target)
-    reference = _registered().get(key)
+    adapter = adapter_class(_adapter_key(target))
+    return cast("GraphStore", adapter.open(target, create=create, workspace=workspace))
+
+
+def adapter_class(kind: str) -> Any:
+    """The adapter for a kind of store, imported when it is first asked for.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    reference = _registered().get(kind)
     if reference is None:
         known = ", ".join(sorted(_registered()))
-        raise ConfigError(f"no adapter for {key!r}; known kinds of store: {known}")
+        raise ConfigError(f"no adapter for {kind!r}; known kinds of store: {known}")
     module, _, name = reference.partition(":")
-    adapter = getattr(import_module(module), name)
-    return cast("GraphStore", adapter.open(target, create=create, workspace=workspace))
+    return getattr(import_module(module), name)
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
+from kgsync.common.declare import Rule, part, setting
 from kgsync.graph.settings import EndpointSettings
 
 __all__ = ["Datatype", "Literals", "PublishSettings"]
@@ -17,22 +19,58 @@ Datatype = Literal["list", "tensor", "json", "base64"]
 class PublishSettings:
     """Where the metadata of every version goes, and whether vectors go there too."""
 
-    metadata: bool = True
-    literals: Literals = "none"
-    """Vectors as literals in the store: "none", a graph for each of the last "versions", or
-    "rolling": two graphs that take turns, in which only vectors that moved are replaced."""
-    datatype: Datatype = "list"
-    """Of the literals: a "list" (cdt:List), a "tensor" (rdf-tensor), "json" (rdf:JSON), or
-    "base64" (xsd:base64Binary: 32-bit floats, little-endian)."""
-    tolerance: float = 0.0
-    """A rolling literal is replaced if its vector moved farther than this (Euclidean)."""
-    keep: int = 2
-    """How many versions keep their graph of literals."""
-    base_url: str | None = None
-    """Where the state directory is served; makes the addresses of the files in the metadata."""
-    target: str | None = None
-    """Store to publish into; the source where it can be written, else one inside the state."""
-    graph: str | None = None
-    """Named graph of the metadata; `urn:kgsync:<name>` if not set."""
-    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
-    """If the target is one."""
+    metadata: bool = setting(True, "Describe every version in the store.")
+    literals: Literals = setting(
+        "none",
+        'Vectors as literals in the store: "none", one graph for each of the last "versions", or '
+        '"rolling": two graphs in turn, in which only vectors that moved are replaced.',
+    )
+    datatype: Datatype = setting(
+        "list",
+        'Datatype of the literals: "list" (cdt:List), "tensor" (rdf-tensor), "json" (rdf:JSON) or '
+        '"base64" (xsd:base64Binary: 32-bit floats, little-endian).',
+    )
+    tolerance: float = setting(
+        0.0,
+        "Replace a rolling literal only if its vector moved farther than this (Euclidean).",
+        at_least=0,
+    )
+    keep: int = setting(
+        2, "Versions that keep their graph of literals; one may be being read.", at_least=2
+    )
+    base_url: str | None = setting(
+        None,
+        "URL under which the state directory is served, for the addresses of the files.",
+        example="https://example.org/embeddings",
+    )
+    target: str | None = setting(
+        None,
+        "Store to publish into; if not set, the source if it can be written, else a store inside "
+        "the state.",
+        kind="store",
+        example="metadata.oxigraph",
+    )
+    graph: str | None = setting(
+        None,
+        "Named graph of the metadata; urn:kgsync:<name of the state> if not set.",
+        example="urn:kgsync:name",
+    )
+    endpoint: EndpointSettings = part(EndpointSettings, "If the target is an endpoint.")
+
+    def rules(self) -> Iterator[Rule]:
+        """What the bounds of the settings cannot say."""
+        yield Rule(
+            self.tolerance == 0 or self.literals == "rolling",
+            ("tolerance", "literals"),
+            "tolerance is for literals = 'rolling' only",
+        )
+        yield Rule(
+            self.literals == "none" or self.metadata,
+            ("literals", "metadata"),
+            "literals need metadata = true, which says which version is current",
+        )
+        yield Rule(
+            (self.base_url or "http://").startswith(("http://", "https://")),
+            ("base_url",),
+            "base_url must begin with http:// or https://",
+        )

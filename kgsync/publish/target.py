@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from kgsync.common.retrying import Retry
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
@@ -222,16 +222,16 @@ class PublishTarget:
         """Write once the store can be had; training is not thrown away for a busy store."""
         if not self._enabled:
             return None
-        give_up = time.monotonic() + _PATIENCE_SECONDS
-        while True:
+
+        def attempt() -> T:
             try:
                 with self._opened() as store:
                     return write(store)
             except TransientStoreError:
                 self._let_go()
-                if time.monotonic() > give_up:
-                    raise
-                time.sleep(1.0)
+                raise
+
+        return Retry(patience=_PATIENCE_SECONDS, first=1.0, most=1.0).call(attempt)
 
     @contextmanager
     def _opened(self) -> Iterator[GraphStore]:

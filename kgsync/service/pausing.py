@@ -2,7 +2,8 @@
 
 A graph that was emptied, is gone, lost much of its edges, or whose versions make no sense is left
 alone: the last version stays current. What is seen next may be half of a graph that is being
-filled again, so it is only taken when it has been at rest for `settle`, or after `kgsync accept`.
+filled again, so it is only taken when it has been at rest for `quiet_period`, or after
+`kgsync accept`.
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -15,7 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kgsync.common.durable import no_lock, sealed, unsealed, write_file
+from kgsync.common.durable import sealed, unsealed, write_file
+from kgsync.common.locks import HeldError, is_held, take_lock
+from kgsync.common.retrying import Retry
 from kgsync.errors import StateLockedError
 from kgsync.state.directory import State
 
@@ -24,6 +24,8 @@ __all__ = ["RunFile", "RunStatus", "moment"]
 _FILE, _LOCK = "run.json", "run.lock"
 _SIZE = 4096
 """Bytes that the file takes at least, so that there is room for more when the disk is full."""
+_ASKED_FOR = Retry(20, first=0.05, most=0.05, transient=(BlockingIOError,))
+"""Someone who only asks whether the lock is held holds it for a moment."""
 _log = logging.getLogger(__name__)
 
 
@@ -70,7 +72,7 @@ class RunStatus:
         except (OSError, ValueError, TypeError):
             return None
         # A number of a process may be given again; a lock ends with its process.
-        return replace(status, running=status.stopped is None and _held(folder / _LOCK))
+        return replace(status, running=status.stopped is None and is_held(folder / _LOCK))
 
     def lines(self) -> list[str]:
         """For people."""
@@ -126,15 +128,13 @@ class RunFile:
             handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
-                acquired = _acquired(handle)
-            except OSError as error:
-                raise no_lock(folder / _LOCK, error) from error
-            if not acquired:
+                take_lock(handle, folder / _LOCK, _ASKED_FOR)
+            except HeldError:
                 other = RunStatus.load(folder)
                 raise StateLockedError(
                     f"another process (pid {other.pid if other else 'unknown'}) runs the schedule "
                     f"of the state {folder}; stop it first"
-                )
+                ) from None
             self.update(started=moment())
             try:
                 yield
@@ -175,31 +175,3 @@ def _overwritten(path: Path, text: str) -> bool:
 def moment(time_: datetime | None = None) -> str:
     """A time, now by default, as the file has it."""
     return (time_ or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _acquired(handle: int) -> bool:
-    # Someone who only asks whether the lock is held holds it for a moment.
-    for _ in range(20):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.05)
-        else:
-            return True
-    return False
-
-
-def _held(path: Path) -> bool:
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # there are no locks here, so nobody has one
-        return False
-    finally:
-        os.close(handle)
-    return False

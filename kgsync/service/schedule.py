@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 import threading
 import time
 import traceback
@@ -37,6 +36,7 @@ from kgsync.common.events import (
     StoreWaited,
 )
 from kgsync.common.listener import Events
+from kgsync.common.retrying import Retry
 from kgsync.errors import (
     ConfigError,
     KgsyncError,
@@ -399,6 +399,6 @@ def _times(sync: ScheduledSync, every: str | None, cron: str | None) -> Schedule
 
 
 def _delay(settings: ScheduleSettings, tries: int) -> float:
-    """Seconds before the next try: twice as many each time, less a random part."""
+    """Seconds before the next try."""
     first, most = seconds_of(settings.retry_after), seconds_of(settings.retry_most)
-    return min(most, first * 2.0 ** min(tries - 1, 30)) * random.uniform(0.5, 1.0)  # noqa: S311
+    return Retry(first=first, most=most, jitter=True).delay(tries)

@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from kgsync.common.declare import Rule, setting
 
 __all__ = ["ScheduleSettings"]
 
 
 @dataclass(frozen=True)
 class ScheduleSettings:
-    """When `kgsync run` steps, and which changes are worth a step; durations like "15m"."""
+    """When `kgsync run` steps, and which changes are worth a step."""
 
-    every: str | None = None
-    """Time from one run to the next; the first one is at once."""
-    cron: str | None = None
-    """Instead: a cron line of five fields, in local time."""
-    jitter: str = "0s"
-    """Put off every run by a random time of at most so long."""
-    retries: int = 5
-    """After an error that may pass, try so often before waiting for the next regular run."""
-    retry_after: str = "10s"
-    """Wait about so long before the first such try, and twice as long before each further one."""
-    retry_most: str = "10m"
-    """But never longer than that."""
-    latest_only: bool = False
-    """Take the newest graph version only; otherwise every version is a step of its own."""
-    max_load: float = 0.1
-    """Share of the time that an endpoint may work for this sync: if a run takes it longer, the next
-    one is put off."""
-    min_change: int = 0
-    """Let changes gather until so many triples were added or deleted."""
-    max_wait: str = "1d"
-    """Take smaller changes, too, once the oldest of them has waited so long."""
+    every: str | None = setting(
+        None,
+        "Time from one run to the next; the first one starts at once.",
+        kind="duration",
+        at_least="1s",
+        example="15m",
+    )
+    cron: str | None = setting(
+        None, "Instead of every: a cron line of five fields, in local time.", example="0 3 * * *"
+    )
+    jitter: str = setting(
+        "0s", "Delay every run by a random time of at most this.", kind="duration"
+    )
+    retries: int = setting(
+        5, "Retries after a transient error before waiting for the next regular run.", at_least=0
+    )
+    retry_after: str = setting(
+        "10s",
+        "Time before the first retry; it doubles before each further one.",
+        kind="duration",
+    )
+    retry_most: str = setting("10m", "Longest time before a retry.", kind="duration")
+    latest_only: bool = setting(
+        False, "Take the newest graph version only; otherwise each version is a step of its own."
+    )
+    max_load: float = setting(
+        0.1,
+        "Share of the time that an endpoint may work for this sync; after a run that took longer, "
+        "the next one is delayed.",
+        above=0,
+        at_most=1,
+    )
+    min_change: int = setting(
+        0, "Wait until this many triples have been added or deleted.", at_least=0
+    )
+    max_wait: str = setting(
+        "1d",
+        "Take a change below min_change, too, once its oldest part has waited so long.",
+        kind="duration",
+    )
+
+    def rules(self) -> Iterator[Rule]:
+        """What the bounds of the settings cannot say."""
+        yield Rule(
+            None in (self.every, self.cron), ("cron", "every"), "set every or cron, not both"
+        )

@@ -155,7 +155,7 @@ def _read_carefully(
         TransientStoreError: It is still being filled.
     """
     choice = read()
-    reading, settle = choice.reading, source.settings.source.settle
+    reading, settle = choice.reading, source.settings.source.quiet_period
     draft.take(reading)
     if accepts(reading):
         return choice
@@ -171,7 +171,7 @@ def _read_carefully(
 def _read_at_rest(
     first: Reading, read: Callable[[], Reading], settle: str, listener: Listener
 ) -> Reading:
-    """Read a graph a second time after `settle`, and take that if nothing is coming back.
+    """Read a graph a second time after `quiet_period`, and take that if nothing is coming back.
 
     While a graph is filled again, edges of the last version come back and none go; under steady
     change about as many come back as go.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kgsync.common.rdf_terms import EDGE, ESCAPED_IRI, STATEMENT, unescaped
 from kgsync.errors import ConfigError
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import Ids, TermIndex, TermTable
 from kgsync.snapshots.files import open_bytes
 
 __all__ = ["Statements", "read_lines"]
-
-_NODE = r'(?:<[^<>]*>|_:[^\s<>"]+)'
-_LITERAL = r'".*"(?:@[A-Za-z0-9-]+|\^\^<[^<>]*>)?'
-_STATEMENT = rf"^{_NODE}\s*<[^<>]*>\s*(?:{_NODE}|{_LITERAL})\s*\.\s*(?:#.*)?$"
-_IRI = r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|\\^`]*"
-_EDGE = rf"^<(?P<s>{_IRI})>\s*<(?P<p>{_IRI})>\s*<(?P<o>{_IRI})>\s*\."
-_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 class Statements:
@@ -65,7 +58,7 @@ class Statements:
 
     def _meet(self, lines: Any) -> None:
         new = pc.unique(lines.filter(pa.array(TermTable(self._lines).ids(lines) < 0)))
-        parts = pc.extract_regex(_unescaped(new), _EDGE)
+        parts = pc.extract_regex(_unescaped(new), EDGE)
         edge = np.asarray(parts.is_valid())
         heads, predicates, tails = (parts.filter(pa.array(edge)).field(name) for name in "spo")
         self.terms = self.terms.extended(pa.concat_arrays([heads, tails]), predicates)
@@ -95,7 +88,7 @@ def read_lines(path: Path) -> Any:
         raise ConfigError(f"{path} is not UTF-8 text: {error}") from error
     lines = pc.utf8_trim_whitespace(pc.split_pattern(pa.array([text]), "\n").flatten())
     empty = pc.match_substring_regex(lines, r"^(#|$)")
-    well_formed = pc.or_(pc.match_substring_regex(lines, _STATEMENT), empty)
+    well_formed = pc.or_(pc.match_substring_regex(lines, STATEMENT), empty)
     wrong = pc.index(well_formed, False).as_py()
     if wrong >= 0:
         raise ConfigError(f"{path}, line {wrong + 1}: not an N-Triples statement")
@@ -104,13 +97,9 @@ def read_lines(path: Path) -> Any:
 
 def _unescaped(lines: Any) -> Any:
     """Lines with the escapes in their IRIs spelled out; literals are no edges anyway."""
-    escaped = pc.match_substring_regex(lines, r'^[^"]*\\[uU]')
-    texts = [_ESCAPE.sub(_character, line) for line in lines.filter(escaped).to_pylist()]
+    escaped = pc.match_substring_regex(lines, ESCAPED_IRI)
+    texts = [unescaped(line) for line in lines.filter(escaped).to_pylist()]
     return pc.replace_with_mask(lines, escaped, pa.array(texts, pa.string()))
-
-
-def _character(match: re.Match[str]) -> str:
-    return chr(int(match[1] or match[2], 16))
 
 
 def _spread(ids: Ids, edge: Any) -> Ids:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.errors import TransientStoreError
+from kgsync.graph.edge_hash import decimals, md5_of
 from kgsync.graph.port import Marks
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
@@ -39,8 +40,6 @@ BUCKET_DIGITS = 3
 BUCKETS = 16**BUCKET_DIGITS
 """Few enough for an answer of any store, many enough for small changes to touch few of them."""
 _NAME = re.compile(f"[0-9a-f]{{{BUCKET_DIGITS}}}")
-_DECIMALS = 9
-"""SPARQL reads no hexadecimal numbers: the first so many decimal digits of a hash make one."""
 _BLOCK = 1 << 16
 
 
@@ -118,7 +117,7 @@ def _numbers(digests: Digests) -> NDArray[np.int64]:
         block = digests[start : start + _BLOCK]
         digits = np.stack([block >> 4, block & 15], axis=2).reshape(len(block), 32)
         number = np.zeros(len(block), np.int64)
-        left = np.full(len(block), _DECIMALS)
+        left = np.full(len(block), decimals())
         for digit in digits.T:
             taken = (digit < 10) & (left > 0)
             number = np.where(taken, number * 10 + digit, number)
@@ -128,5 +127,4 @@ def _numbers(digests: Digests) -> NDArray[np.int64]:
 
 
 def _digests(iris: Any) -> list[bytes]:
-    texts = (iri.encode() for iri in iris.to_pylist())
-    return [md5(text, usedforsecurity=False).hexdigest().encode() for text in texts]
+    return [md5_of(iri).encode() for iri in iris.to_pylist()]

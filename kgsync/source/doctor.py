@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from kgsync.errors import KgsyncError
+from kgsync.errors import KgsyncError, StoreError
 from kgsync.graph.port import GraphStore, TripleSource
 from kgsync.graph.rights import check_rights
 from kgsync.graph.stores import StoreTarget, opened
@@ -91,8 +91,8 @@ def _of_readiness(
     yield Finding(
         "readiness",
         "note",
-        f"nothing says that a version is complete: it is taken after {settings.source.settle} "
-        "without a change of its size",
+        "nothing says that a version is complete: it is taken after "
+        f"{settings.source.quiet_period} without a change of its size",
         "give the graphs dcterms:issued in the catalogue once they are loaded, or set `ready`",
     )
 
@@ -148,14 +148,5 @@ _ORDERS = {
 }
 
 
-_REMEDIES = {
-    "HTTP 401": "set `auth`, and its secrets in the environment",
-    "HTTP 403": "check the rights of the user",
-    "HTTP 404": "check the path of the URL",
-    "cannot be reached": "check the address, and that the server runs",
-    "instead of": "check that the URL is that of a SPARQL endpoint",
-}
-
-
 def _remedy(error: KgsyncError) -> str:
-    return next((remedy for sign, remedy in _REMEDIES.items() if sign in str(error)), "")
+    return error.remedy if isinstance(error, StoreError) else ""

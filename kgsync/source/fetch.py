@@ -160,7 +160,7 @@ def _by_difference(
 
 _UNCHECKED = (
     "the store cannot show that the earlier version is still what was read: a triple that was "
-    "corrected there in place is found at the next full read (read_whole)"
+    "corrected there in place is found at the next full read (full_scan_every)"
 )
 
 

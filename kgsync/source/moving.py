@@ -245,5 +245,5 @@ def _moving(
 
 _ENDS = (
     "the store cannot add hashes up: a change that keeps the number of edges in a bucket, its "
-    "smallest and its largest hash is found at the next full read (read_whole)"
+    "smallest and its largest hash is found at the next full read (full_scan_every)"
 )

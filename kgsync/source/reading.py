@@ -104,7 +104,7 @@ class Earlier:
         source = TripleSource(current.graph_version.graph, settings.scope_text())
         skipped = Skipped(**{name: current.skipped[name] for name in vars(Skipped())})
         base = Base(source, current.edges, current.triples, skipped)
-        often = seconds_of(settings.source.read_whole)
+        often = seconds_of(settings.source.full_scan_every)
         # A clock that was ahead must not put it off.
         thorough = notes is not None and not 0 <= _age_of_whole(notes) <= often
         return cls(current.terms.keyed(key), base, thorough, costs)

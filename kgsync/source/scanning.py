@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from kgsync.common.retrying import Retry
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import GraphReader, TripleSource
 from kgsync.graph.reading import Fetched
@@ -40,15 +41,11 @@ def scan_strictly(
         TransientStoreError: What arrived is not what the store counted, or it moved meanwhile.
     """
     # An endpoint's limit on rows is seen when an answer is short twice; then it sends parts.
-    for _ in range(1 if reader.capabilities.complete_answers else 3):
-        try:
-            return _scanned(reader, source, terms, before, reason, costs, careful=False)
-        except MovedError:
-            raise
-        except TransientStoreError as error:
-            if error.retry_after:
-                raise
-    return _scanned(reader, source, terms, before, reason, costs, careful=True)
+    plain = 1 if reader.capabilities.complete_answers else 3
+    careful = iter([False] * plain + [True])
+    return Retry(plain + 1, never=(MovedError,)).call(
+        lambda: _scanned(reader, source, terms, before, reason, costs, careful=next(careful))
+    )
 
 
 def _scanned(

@@ -2,39 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
+from kgsync.common.declare import part, setting, with_old_names
 from kgsync.graph.settings import EndpointSettings, FilterSettings, SplitSettings
 
 __all__ = ["GatheringSettings", "ReadingSettings", "SourceSettings"]
 
 
+@with_old_names
 @dataclass(frozen=True)
 class SourceSettings:
     """Where the graph is and how its versions are found."""
 
-    store: str | None = None
-    """Path of an Oxigraph directory or of files, or the URL of a SPARQL endpoint."""
-    graphs: str | None = None
-    """IRI with `{version}` for one path segment; a plain IRI or "default" for a live graph."""
-    catalog: str | None = None
-    """Named graph of the version metadata; the default graph if not set."""
-    scope: str | None = None
-    """File of a query that selects ?s ?p ?o from `GRAPH $graph`: what to embed at all."""
-    ready: str | None = None
-    """Property that a version's graph has in the catalogue once it is complete. If not set,
-    `dcterms:issued` is, where some versions have it."""
-    settle: str = "10s"
-    """A version that nothing says is complete is taken when it has had the same number of triples
-    (on an endpoint), or its files have not been written, for so long."""
-    read_whole: str = "1d"
-    """How often a live graph is read whole, though counts by hash show no change."""
-    start: str = "oldest"
-    """First version to take: "oldest", "latest", or a graph IRI."""
-    max_removed: float = 0.2
-    """A step that would remove a larger share of the edges stops and says so."""
-    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    store: str | None = setting(
+        None,
+        "Path of an Oxigraph directory or of files, or the URL of a SPARQL endpoint.",
+        kind="store",
+        example="graph.oxigraph",
+    )
+    graphs: str | None = setting(
+        None,
+        'IRI with {version} for one path segment; a plain IRI or "default" for a live graph.',
+        example="http://example.org/kg/{version}",
+    )
+    catalog: str | None = setting(
+        None,
+        "Named graph of the version metadata; the default graph if not set.",
+        example="http://example.org/catalog",
+    )
+    scope: str | None = setting(
+        None,
+        "File with a query that selects ?s ?p ?o from GRAPH $graph: the triples to embed.",
+        kind="path",
+        example="scope.rq",
+    )
+    ready: str | None = setting(
+        None,
+        "Property that a version has in the catalogue once it is complete; if not set, "
+        "dcterms:issued, if some versions have it.",
+        example="http://purl.org/dc/terms/issued",
+    )
+    quiet_period: str = setting(
+        "10s",
+        "Take a version that nothing declares complete when its number of triples (on an endpoint) "
+        "or its files have not changed for so long.",
+        kind="duration",
+        was="settle",
+    )
+    full_scan_every: str = setting(
+        "1d",
+        "How often a live graph is read completely, even if counts by hash show no change.",
+        kind="duration",
+        was="read_whole",
+    )
+    start: str = setting("oldest", 'First version to take: "oldest", "latest", or a graph IRI.')
+    max_removed: float = setting(
+        0.2,
+        "Stop if a step would remove more than this share of the edges.",
+        at_least=0,
+        at_most=1,
+    )
+    endpoint: EndpointSettings = part(
+        EndpointSettings,
+        "If the store is an endpoint. Secrets: KGSYNC_USER, KGSYNC_PASSWORD, KGSYNC_TOKEN.",
+    )
 
 
 class GatheringSettings(Protocol):

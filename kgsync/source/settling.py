@@ -40,7 +40,7 @@ def await_rest(
     *,
     initial: bool = False,
 ) -> tuple[GraphVersion, ...]:
-    """Wait until the version to take has had the same number of triples for `settle`.
+    """Wait until the version to take has had the same number of triples for `quiet_period`.
 
     A live graph is taken as it is, except for its `initial` version: that should not be a part of
     one that is being loaded.
@@ -54,7 +54,7 @@ def await_rest(
     Raises:
         TransientStoreError: The version to take is still growing.
     """
-    settle = seconds_of(settings.source.settle)
+    settle = seconds_of(settings.source.quiet_period)
     if isinstance(store, DatedReader):
         newest = ahead[-1] if settings.schedule.latest_only else ahead[0]
         _await_files(store, newest, settings, listener)
@@ -90,7 +90,7 @@ def await_rest(
         raise TransientStoreError(
             f"<{first.name}> is still being loaded: {before.triples:,} triples, then "
             f"{looks[first.name].triples:,}; it is taken when it has been at rest for "
-            f"{settings.source.settle}"
+            f"{settings.source.quiet_period}"
         )
     return ahead[:resting] if candidates is ahead else ahead
 
@@ -110,23 +110,23 @@ def wait_for_rest(seconds: float, listener: Listener) -> None:
 def _await_load(
     store: GraphStore, version: GraphVersion, settings: ReadingSettings, listener: Listener
 ) -> None:
-    """Wait once for `settle`, in which a live graph must not change by more than a little."""
+    """Wait once for `quiet_period`, in which a live graph must not change by more than a little."""
     before = _count(store, version, settings)
-    wait_for_rest(seconds_of(settings.source.settle), listener)
+    wait_for_rest(seconds_of(settings.source.quiet_period), listener)
     after = _count(store, version, settings)
     if abs(after - before) > before * _GROWTH:
         raise TransientStoreError(
             f"the graph is still being loaded: {before:,} triples, then {after:,}; its first "
             f"version is taken when that changes by less than {_GROWTH:.1%} in "
-            f"{settings.source.settle}"
+            f"{settings.source.quiet_period}"
         )
 
 
 def _await_files(
     store: DatedReader, version: GraphVersion, settings: ReadingSettings, listener: Listener
 ) -> None:
-    """Wait until no file of a version has been written for `settle`: a copy may be under way."""
-    settle = seconds_of(settings.source.settle)
+    """Wait until no file was written for `quiet_period`: a copy may be under way."""
+    settle = seconds_of(settings.source.quiet_period)
     source = TripleSource(version.graph, settings.scope_text())
     age = time.time() - store.touched(source)
     if 0 <= age < settle:
@@ -134,7 +134,7 @@ def _await_files(
         if time.time() - store.touched(source) < settle:
             raise TransientStoreError(
                 f"files of <{version.name}> in {store.label} are still being written; it is taken "
-                f"when they have been at rest for {settings.source.settle}"
+                f"when they have been at rest for {settings.source.quiet_period}"
             )
 
 

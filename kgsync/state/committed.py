@@ -101,6 +101,22 @@ class CommittedVersion:
             {"entity": arrays["entity_last_seen"], "relation": arrays["relation_last_seen"]},
         )
 
+    @property
+    def living(self) -> Living:
+        """Which elements the rows of the tables belong to."""
+        return self.graph.living
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The settings of its model."""
+        return self.manifest.model
+
+    @property
+    def quality(self) -> dict[str, Any] | None:
+        """How good it was found to be."""
+        quality: dict[str, Any] | None = self.manifest.report["quality"]
+        return quality
+
     def check_graph(self) -> None:
         """Read the graph now.
 

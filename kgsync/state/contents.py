@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync import __version__
+from kgsync.common.software import VERSION
 from kgsync.errors import StateCorruptedError
 from kgsync.graph.living import Living
 from kgsync.graph.reading import Reading
@@ -94,7 +94,7 @@ def prepare(
         report=report.to_json(),
         files={},
         settings=made_with,
-        software=__version__,
+        software=VERSION,
     )
     last_seen = _last_seen(number, living, terms, current)
     graph = GraphData(terms, reading.fetched.edges, living, last_seen)

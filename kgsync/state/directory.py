@@ -30,7 +30,6 @@ they do not match it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -41,7 +40,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgsync.common.durable import no_lock, sealed, sync_to_disk, unsealed, write_file
+from kgsync.common.durable import sealed, sync_to_disk, unsealed, write_file
+from kgsync.common.locks import HeldError, take_lock
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
 from kgsync.graph.stores import checked_path
 from kgsync.state.history import Entry, History
@@ -117,15 +117,13 @@ class State:
             handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                take_lock(handle, self.path / "lock")
+            except HeldError:
                 owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
                 raise StateLockedError(
                     f"another process (pid {owner}) is working on the state {self.path}; "
                     "wait for it to finish"
                 ) from None
-            except OSError as error:
-                raise no_lock(self.path / "lock", error) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             self._create()

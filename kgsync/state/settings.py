@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kgsync.common.declare import setting
+
 __all__ = ["StateSettings", "VersionSettings"]
 
 
@@ -12,10 +14,13 @@ __all__ = ["StateSettings", "VersionSettings"]
 class StateSettings:
     """Where kgsync keeps what it knows."""
 
-    path: str | None = None
-    """State directory; `.kgsync/<name of the store>` if not set."""
-    keep: int = 3
-    """How many embedding versions keep their files."""
+    path: str | None = setting(
+        None,
+        "State directory; .kgsync/<name of the store> if not set.",
+        kind="path",
+        example=".kgsync/name",
+    )
+    keep: int = setting(3, "Embedding versions that keep their files.", at_least=1)
 
 
 class VersionSettings(Protocol):

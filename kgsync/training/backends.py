@@ -80,7 +80,7 @@ def trainer_for(
 ) -> EpochTrainer:
     """A trainer of the backend that the settings choose."""
     run, training = problem.settings.run, problem.settings.training
-    batches, corruption = training.batches, training.corruption
+    batches, corruption = training.batches, training.negative_sampling
     if uses_kernels(run):
         from kgsync.training.cpu.trainer import CpuTrainer
 

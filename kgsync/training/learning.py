@@ -1,31 +1,65 @@
-"""From a reading to a model: trained from scratch, updated, left alone, or adopted."""
+"""From a graph version to a model: trained from scratch, updated, unchanged, or adopted.
+
+A sync and a backtest both learn through `Learner`, with the same random numbers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kgsync.common.cost import Cost
-from kgsync.common.listener import Phases
+from kgsync.common.listener import Phases, SilentListener
 from kgsync.evaluation.ranking import LinkPrediction
+from kgsync.graph.change import ChangeSet
+from kgsync.graph.living import Living
 from kgsync.graph.reading import Reading
+from kgsync.models.base import Model
 from kgsync.models.restoring import restored_model
-from kgsync.state.committed import CommittedVersion
 from kgsync.training.adoption import adopt_vectors
 from kgsync.training.backends import warm_up
 from kgsync.training.offline import train_offline
-from kgsync.training.online import refresh
 from kgsync.training.problem import Problem
-from kgsync.training.progress import TrainingRun
-from kgsync.training.starts import carry_over, initialize
-from kgsync.training.trained import Trained
+from kgsync.training.progress import Observe, TrainingRun, no_observer
+from kgsync.training.starts import carry_over
+from kgsync.training.trained import LearnedVersion, Trained
+from kgsync.training.updates import PAPER, UpdateTask, strategy
 
-__all__ = ["adopt", "learn"]
+__all__ = ["Learner", "adopt", "learn"]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Trains and updates models; times the phases and counts the work."""
+
+    phases: Phases = field(default_factory=lambda: Phases(SilentListener()))
+    cost: Cost = field(default_factory=Cost)
+    observe: Observe = no_observer
+    """Sees the model at every validation."""
+
+    def train(self, problem: Problem) -> tuple[Model, TrainingRun]:
+        """A new model, trained from scratch."""
+        with self.phases("train"):
+            return train_offline(problem, self.cost, self.phases.listener.progress, self.observe)
+
+    def carry_over(self, old: Model, before: Living, problem: Problem) -> Model:
+        """The old model on the rows of the new version; see `carry_over`."""
+        with self.phases("start vectors"):
+            return carry_over(old, before, problem)
+
+    def update(
+        self, model: Model, before: Living, change: ChangeSet, problem: Problem
+    ) -> TrainingRun:
+        """Make a model that was carried over follow a change, in place."""
+        if not change:
+            return TrainingRun()
+        task = UpdateTask(model, before, change, problem, self.phases, self.cost, self.observe)
+        return strategy(PAPER)(task)
 
 
 def learn(
     reading: Reading,
-    current: CommittedVersion | None,
+    current: LearnedVersion | None,
     problem: Problem,
     phases: Phases,
     cost: Cost,
@@ -39,27 +73,22 @@ def learn(
         phases: Times what is done.
         cost: Counters to increase.
     """
+    learner = Learner(phases, cost)
     if current is None or reading.change:
         with phases("compile"):
             warm_up(problem.settings)
     if current is None:
-        with phases("train"):
-            model, run = train_offline(problem, cost, phases.listener.progress)
+        model, run = learner.train(problem)
         with phases("evaluate"):
             return Trained("trained", model, _about(run, problem.test(model)))
     if not reading.change:
-        about = {"quality": current.manifest.report["quality"]}
-        return Trained("unchanged", restored_model(current.manifest.model, current.tables), about)
-    old = restored_model(current.manifest.model, current.tables)
-    before = current.graph.living
-    with phases("start vectors"):
-        model = carry_over(old, before, problem)
+        about = {"quality": current.quality}
+        return Trained("unchanged", restored_model(current.model, current.tables), about)
+    old, before = restored_model(current.model, current.tables), current.living
+    model = learner.carry_over(old, before, problem)
     with phases("evaluate"):
         quality_before = problem.test(model)
-    with phases("start vectors"):
-        initialize(model, before, problem, cost, phases.listener.progress)
-    with phases("update"):
-        run = refresh(model, reading.change, problem, cost, phases.listener.progress)
+    run = learner.update(model, before, reading.change, problem)
     with phases("evaluate"):
         about = _about(run, problem.test(model))
         about["quality_before"] = _plain(quality_before)

@@ -43,9 +43,9 @@ def place(
         return
     owner = torch.from_numpy(evidence.owner)
     best = _places(model, evidence, evidence.triples)
-    match settings.start_vectors:
+    match settings.initial_vectors:
         case "balance":
-            vectors = _balance(model, evidence, best, negatives, settings.start_negatives or 1)
+            vectors = _balance(model, evidence, best, negatives, settings.initial_negatives or 1)
         case "jumps":
             start = _nearest(best, owner, len(evidence.rows))
             vectors = _jumps(model, evidence, best, start, negatives, settings)
@@ -152,7 +152,7 @@ def _jumps(
     owner = torch.from_numpy(evidence.owner)
     ends = np.cumsum(np.bincount(evidence.number))[:-1]
     turns = np.split(np.argsort(evidence.number, kind="stable"), ends)
-    draws = settings.start_negatives or 4
+    draws = settings.initial_negatives or 4
     moving = torch.ones(len(vectors), dtype=torch.bool)
     for epoch in range(settings.jump_rounds):
         false = negatives.draw(evidence, draws, epoch)

@@ -12,6 +12,7 @@ from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_predict
 from kgsync.evaluation.stability import MeanChange, model_change
 from kgsync.graph.hashing import Hashes
 from kgsync.graph.living import Living, TripleRows
+from kgsync.graph.reading import Reading
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
@@ -31,6 +32,23 @@ class Problem:
     terms: TermIndex
     settings: LearningSettings
     seeds: Seeds
+
+    @classmethod
+    def of(cls, reading: Reading, settings: LearningSettings, number: int) -> Problem:
+        """The problem of a graph version, with the random numbers that belong to it.
+
+        Args:
+            reading: The version.
+            settings: What to train, and how.
+            number: Its place in the sequence of versions.
+        """
+        version = reading.version
+        # A live version's name is a time: its place in the sequence makes the run repeatable.
+        name = f"{version.graph}@{number}" if version.live else version.name
+        seeds = Seeds(settings.run.seed, name)
+        living = Living.of(reading.edges)
+        terms = reading.fetched.terms
+        return cls(living, reading.split, reading.edges, terms, settings, seeds)
 
     @cached_property
     def train(self) -> TripleRows:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from kgsync.common.declare import Rule, setting, with_old_names
 from kgsync.evaluation.settings import EvaluationSettings
 from kgsync.models.settings import ModelSettings
 
@@ -22,73 +24,142 @@ StartVectors = Literal["average", "random", "best", "balance", "jumps"]
 Corruption = Literal["uniform", "bernoulli"]
 
 
+_LARGEST_RATE = 1_000_000
+"""Far above any that learns, far below what single precision holds."""
+
+
+def _rate(help: str, example: float, paper: str | None = None) -> float | None:  # noqa: A002
+    """Declare a learning rate."""
+    unset: float | None = None
+    return setting(unset, help, above=0, at_most=_LARGEST_RATE, paper=paper, example=example)
+
+
+@with_old_names
 @dataclass(frozen=True)
 class TrainingSettings:
     """Training from scratch (alg. TDSM_offline)."""
 
-    epochs: int = 1000
-    batches: int = 100
-    """Batches an epoch."""
-    steps: Literal["batch", "pair"] = "batch"
-    """When vectors move: once a batch, as in the paper, or after every pair of a true and a false
-    triple, which is faster; only for TransE, and not with torch."""
-    corruption: Corruption = "uniform"
-    """Which side of a triple is replaced to make it false: either alike, as in the paper, or, with
-    "bernoulli", more often the one that has fewer true answers, by relation."""
-    learning_rate: float | None = None
-    """Model default: 0.001 (translational), 0.1 (semantic matching)."""
-    validate_every: int = 10
-    """Epochs between validations; 0 switches validation off."""
-    patience: int = 10
-    """Validations without a gain in Hits@10 before training stops."""
+    epochs: int = setting(1000, "Maximum number of epochs.", at_least=0)
+    batches: int = setting(100, "Batches per epoch.", at_least=1)
+    steps: Literal["batch", "pair"] = setting(
+        "batch",
+        "When vectors move: once per batch, as in the paper, or after every pair of a positive and "
+        "a negative triple, which is faster; only for TransE, and not with torch.",
+    )
+    negative_sampling: Corruption = setting(
+        "uniform",
+        "Which side of a triple is replaced to make a negative: either with the same probability, "
+        'as in the paper, or, with "bernoulli", more often the side with fewer correct entities '
+        "for the relation.",
+        was="corruption",
+    )
+    learning_rate: float | None = _rate(
+        "Learning rate; if not set, 0.001 for the translational models, 0.1 for semantic matching.",
+        0.001,
+    )
+    validate_every: int = setting(
+        10, "Epochs between validations; 0 switches validation off.", at_least=0
+    )
+    patience: int = setting(
+        10, "Validations without a gain in Hits@10 before training stops.", at_least=1
+    )
 
 
+@with_old_names
 @dataclass(frozen=True)
 class UpdateSettings:
-    """Updating (alg. TDSM_online); the paper's parameter names in brackets."""
+    """Updating to a new version of the graph (alg. TDSM_online)."""
 
-    start_vectors: StartVectors = "average"
-    """Start of new elements (preInit): "average" of those that stay (ave), "random" (ran), or, for
-    TransE and TransH, the "best" place for their true triples (pos), its "balance" with false
-    ones (neg), or "jumps" away from false ones (neg2)."""
-    start_negatives: int = 0
-    """False triples for each true one (preNegs); 0 takes 1 for "balance", 4 for "jumps"."""
-    jump_rounds: int = 10
-    """At most so many rounds of jumps (jumpLim)."""
-    jump_size: float = 0.5
-    """Length of a jump, as a share of the way to the best place (jumpSize)."""
-    pretraining_epochs: int = 50
-    """Epochs in which only new elements move (initTimes); 0 leaves their start vectors alone."""
-    pretraining_negatives: int = 1
-    """False triples for each true one in these epochs (initNegs)."""
-    pretraining_learning_rate: float | None = None
-    """The rate of training from scratch if not set (initLR)."""
-    change_epochs: int = 20
-    """Epochs on the added and deleted triples only (csNum)."""
-    general_epochs: int = 180
-    """Epochs on all training triples (geNum)."""
-    change_learning_rate: float | None = None
-    """Half of the general rate if not set (csLR)."""
-    general_learning_rate: float | None = None
-    """A fifth of the rate of training from scratch if not set (geLR)."""
-    skip_new_elements: bool = False
-    """Leave added triples that touch a new element out of the change epochs (csRestrict)."""
-    validate_every: int = 10
-    patience: int = 10
+    initial_vectors: StartVectors = setting(
+        "average",
+        'Initial vectors of new elements: "average" of the others (ave), "random" (ran), or, for '
+        'TransE and TransH, the "best" place for their positive triples (pos), its "balance" with '
+        'negative ones (neg), or "jumps" away from negative ones (neg2).',
+        paper="preInit",
+        was="start_vectors",
+    )
+    initial_negatives: int = setting(
+        0,
+        'Negatives per positive triple in finding initial vectors; 0 takes 1 for "balance", 4 for '
+        '"jumps".',
+        at_least=0,
+        paper="preNegs",
+        was="start_negatives",
+    )
+    jump_rounds: int = setting(10, "Maximum rounds of jumps.", at_least=0, paper="jumpLim")
+    jump_size: float = setting(
+        0.5,
+        "Length of a jump, as a share of the way to the best place.",
+        above=0,
+        paper="jumpSize",
+    )
+    pretraining_epochs: int = setting(
+        50,
+        "Pretraining epochs, in which only new elements move; 0 keeps their initial vectors.",
+        at_least=0,
+        paper="initTimes",
+    )
+    pretraining_negatives: int = setting(
+        1, "Negatives per positive triple in the pretraining epochs.", at_least=1, paper="initNegs"
+    )
+    pretraining_learning_rate: float | None = _rate(
+        "Learning rate of the pretraining epochs; that of training from scratch if not set.",
+        0.001,
+        "initLR",
+    )
+    change_epochs: int = setting(
+        20, "Epochs on the added and deleted triples only.", at_least=0, paper="csNum"
+    )
+    general_epochs: int = setting(180, "Epochs on all training triples.", at_least=0, paper="geNum")
+    change_learning_rate: float | None = _rate(
+        "Learning rate of the change epochs; half of the general rate if not set.", 0.0001, "csLR"
+    )
+    general_learning_rate: float | None = _rate(
+        "Learning rate of the general epochs; a fifth of that of training from scratch if not set.",
+        0.0002,
+        "geLR",
+    )
+    skip_new_elements: bool = setting(
+        False,
+        "Leave added triples that touch a new element out of the change epochs.",
+        paper="csRestrict",
+    )
+    validate_every: int = setting(
+        10, "Epochs between validations; 0 switches validation off.", at_least=0
+    )
+    patience: int = setting(
+        10, "Validations without a gain in Hits@10 before an update stops.", at_least=1
+    )
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """How the work is done."""
 
-    seed: int = 0
-    threads: int = 1
-    """CPU threads at most; 0 takes all. With 1 the same input and seed give the same vectors."""
-    backend: Literal["auto", "cpu", "torch"] = "auto"
-    """What computes: compiled kernels on the CPU (auto takes them there), or torch."""
-    device: str = "cpu"
-    """Where torch trains: any device it knows, as "cuda", "cuda:1" or "mps". On others than the
-    CPU, runs need not repeat to the bit."""
+    seed: int = setting(0, "Seed of all random numbers.")
+    threads: int = setting(
+        1,
+        "Maximum CPU threads; 0 takes all. With 1 the same input and seed give the same vectors.",
+        at_least=0,
+        at_most=1024,
+    )
+    backend: Literal["auto", "cpu", "torch"] = setting(
+        "auto",
+        'What computes: compiled kernels on the CPU ("auto" takes them there), or torch.',
+    )
+    device: str = setting(
+        "cpu",
+        'Where torch trains: any device it knows, like "cuda", "cuda:1" or "mps". On other devices '
+        "than the CPU, runs need not repeat bit by bit.",
+    )
+
+    def rules(self) -> Iterator[Rule]:
+        """What the bounds of the settings cannot say."""
+        yield Rule(
+            self.backend != "cpu" or self.device == "cpu",
+            ("backend", "device"),
+            f"backend = 'cpu' cannot use device = {self.device!r}; use 'torch'",
+        )
 
 
 class Rates(NamedTuple):

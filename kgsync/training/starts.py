@@ -44,7 +44,7 @@ def carry_over(model: Model, before: Living, problem: Problem) -> Model:
     started = type(model).random(settings.model, *sizes, generator)
     shared = {kind: _shared(_ids(before, kind), _ids(after, kind)) for kind in _KINDS}
     layout = model.layout(settings.model)
-    if settings.update.start_vectors != "random":
+    if settings.update.initial_vectors != "random":
         for name, spec in layout.items():
             from_rows, _ = shared[spec.kind]
             if len(from_rows):
@@ -76,7 +76,7 @@ def initialize(
         progress: Told about every depth.
     """
     settings = problem.settings.update
-    placed = settings.start_vectors not in ("average", "random")
+    placed = settings.initial_vectors not in ("average", "random")
     trained = settings.pretraining_epochs > 0
     if not placed and not trained:
         return

@@ -1,34 +1,63 @@
-"""Reading sidecar files on their own: no store, no settings, no torch."""
+"""The one read API over a committed version: vectors by IRI, neighbours, plausible facts, export.
+
+`kgsync.load` opens the sidecar files alone, `KGSync.at` a version in its state. What needs the
+graph of the version works with a state only, and says so.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kgsync.errors import ConfigError, StateCorruptedError, StateError, UnknownTermError
-from kgsync.graph.terms import TermTable
-from kgsync.state.mapping import map_tables
-from kgsync.state.opening import Description, find_sidecar
-from kgsync.state.sidecar import INDEX, TENSORS
+from kgsync.common.retrying import Retry
+from kgsync.errors import ConfigError, StateCorruptedError, StateError
+from kgsync.state.opening import find_sidecar
 from kgsync.vectors.export import export
-from kgsync.vectors.view import Neighbor, nearest, unit_length
+from kgsync.vectors.nearest import largest, nearest, unit_length
+from kgsync.vectors.scoring import Scorer
+from kgsync.vectors.sources import CommittedSource, SidecarSource, Source
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind
+    from kgsync.state.committed import CommittedVersion
+    from kgsync.state.report import StepReport
 
-__all__ = ["Embeddings", "load"]
+__all__ = ["FOLLOWED", "Embeddings", "Neighbor", "Prediction", "ReplacedError", "Vector", "load"]
 
 Vector = NDArray[np.float32]
 
-_TRIES = 10
-"""How often to follow a current.json that moves while its files are opened."""
+
+class ReplacedError(StateError):
+    """Another process made another version current, and removed the files that were being read."""
+
+
+FOLLOWED = Retry(10, transient=(ReplacedError,))
+"""How often to follow a current version that moves while it is read."""
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """An element near another one."""
+
+    iri: str
+    similarity: float
+    """Cosine of the two vectors."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A candidate answer to a triple with one entity missing."""
+
+    iri: str
+    score: float
+    """The model's score; only its order means something."""
+    known: bool | None
+    """Whether the graph has this triple already; None where the graph is not at hand."""
 
 
 def load(path: Path | str, *, verify: bool = True) -> Embeddings:
@@ -45,53 +74,66 @@ def load(path: Path | str, *, verify: bool = True) -> Embeddings:
         StateCorruptedError: A file is missing or is not what was written.
         StateError: There are no embeddings at this place, or of another format.
     """
-    for _ in range(_TRIES):
+
+    def opened() -> Embeddings:
         folder, description = found = find_sidecar(Path(path))
         try:
             if verify:
                 description.verify(folder)
-            return Embeddings(folder, description)
+            return Embeddings(SidecarSource(folder, description))
         except StateCorruptedError:
             if find_sidecar(Path(path)) == found:
                 raise
-            # Another process has made another version current, and removed the files of this one.
-    raise StateError(f"{path} leads to another version each time it is read; try again later")
+        raise ReplacedError(
+            f"{path} leads to another version each time it is read; try again later"
+        )
+
+    return FOLLOWED.call(opened)
 
 
 class Embeddings:
-    """The vectors of one version by IRI; `load` opens them."""
+    """The vectors of one version by IRI; `kgsync.load` and `KGSync.at` give them."""
 
-    def __init__(self, path: Path, description: Description) -> None:
-        """Map the tables of a folder, and read the IRIs of their rows.
+    def __init__(self, source: Source) -> None:
+        """Read from a source."""
+        self._source = source
+        about = source.about
+        self.path = about.path
+        self.version = about.version
+        self.previous = about.previous
+        self.graph_version = about.graph_version
+        self.created = about.created
+        self.model = about.model
 
-        Args:
-            path: The `embeddings` folder.
-            description: What its `sidecar.json` says.
-
-        Raises:
-            StateCorruptedError: A file is missing or damaged, or they do not belong together.
-        """
-        self.path = path
-        self.version = description.version
-        self.previous = description.previous
-        self.graph_version = description.graph_version
-        self.created = description.created
-        self.model = description.model
-        # Both outlive the folder, which retention may remove.
-        self._tables = map_tables(path / TENSORS)
-        self._terms = self._read_terms()
+    @classmethod
+    def of_version(cls, version: CommittedVersion) -> Embeddings:
+        """The vectors of a version in a state; nothing is loaded yet."""
+        return cls(CommittedSource(version))
 
     def __len__(self) -> int:
         """How many entities have a vector."""
-        return len(self._tables["entity"])
+        return len(self.table("entity"))
 
     def __contains__(self, iri: object) -> bool:
         """Whether an entity has a vector."""
-        return isinstance(iri, str) and self._terms["entity"].id(iri) is not None
+        return isinstance(iri, str) and self._source.find(iri, "entity") is not None
 
     def __repr__(self) -> str:
-        rows, width = self._tables["entity"].shape
+        rows, width = self.table("entity").shape
         return f"Embeddings(version={self.version}, entities={rows}, dimension={width})"
+
+    @property
+    def report(self) -> StepReport:
+        """What the step did that made the version.
+
+        Raises:
+            StateError: These are files without a state.
+        """
+        from kgsync.state.report import StepReport
+
+        return StepReport.from_json(self._source.report())
+
+    # -- vectors -----------------------------------------------------------------------------------
 
     def vector(self, iri: str, kind: Kind = "entity") -> Vector:
         """The vector of an entity or a relation, as a numpy array of its own.
@@ -99,15 +141,31 @@ class Embeddings:
         Raises:
             UnknownTermError: It has none in this version (also a KeyError).
         """
-        return np.array(self.table(kind)[self._row(kind, iri)])
+        return np.array(self.table(kind)[self._row(iri, kind)])
+
+    def embedding(self, iri: str) -> Vector:
+        """The vector of an entity.
+
+        Raises:
+            UnknownTermError: It has none in this version (also a KeyError).
+        """
+        return self.vector(iri, "entity")
+
+    def relation_embedding(self, iri: str) -> Vector:
+        """The vector of a relation.
+
+        Raises:
+            UnknownTermError: It has none in this version (also a KeyError).
+        """
+        return self.vector(iri, "relation")
 
     def iris(self, kind: Kind = "entity") -> Any:
         """The IRIs of the rows of a table, in their order, as an Arrow string array."""
-        return self._terms[_checked(kind)].iris
+        return self._source.iris(_checked(kind))
 
     def table(self, kind: Kind = "entity") -> Vector:
-        """All vectors of a kind: a read-only array that is mapped from the file."""
-        return self._tables[_checked(kind)]
+        """All vectors of a kind; not to be written into. That of files is mapped from the disk."""
+        return self._source.tables[_checked(kind)]
 
     @overload
     def neighbors(self, iri: str, k: int = 10) -> list[Neighbor]: ...
@@ -127,12 +185,76 @@ class Embeddings:
         """
         if isinstance(iri, str):
             return self.neighbors([iri], k)[0]
-        rows = np.array([self._row("entity", one) for one in iri], np.int64)
-        names = self._terms["entity"]
+        rows = np.array([self._row(one, "entity") for one in iri], np.int64)
+        name = self._source.name
         return [
-            [Neighbor(names.name(i), float(cosine)) for i, cosine in zip(*found, strict=True)]
+            [Neighbor(name(int(row)), float(cosine)) for row, cosine in zip(*found, strict=True)]
             for found in nearest(self._unit, rows, k)
         ]
+
+    # -- the model ---------------------------------------------------------------------------------
+
+    def score(self, head: str, relation: str, tail: str) -> float:
+        """How plausible the model finds a triple; only the order of scores means something.
+
+        Raises:
+            UnknownTermError: An IRI has no vector in this version.
+        """
+        rows = self._row(head, "entity"), self._row(relation, "relation"), self._row(tail, "entity")
+        return self._scorer.score(*rows)
+
+    def predict(
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        new_only: bool = False,
+    ) -> list[Prediction]:
+        """The k most plausible entities for the missing head or tail, best first.
+
+        The given entity itself is left out, unless the graph relates it to itself.
+
+        Args:
+            relation: IRI of the relation.
+            head: IRI of the head, to predict tails.
+            tail: IRI of the tail, to predict heads.
+            k: How many.
+            new_only: Leave out answers that the graph has already; needs a state.
+
+        Raises:
+            ConfigError: Not exactly one of head and tail is given, or `new_only` is asked of files
+                without their state.
+            UnknownTermError: A given IRI has no vector in this version.
+        """
+        given = head if head is not None else tail
+        if given is None or (head is None) == (tail is None):
+            raise ConfigError("a prediction needs a relation and exactly one of head and tail")
+        row, relation_row = self._row(given, "entity"), self._row(relation, "relation")
+        tails = head is not None
+        known = self._source.answers(row, relation_row, tails=tails)
+        if known is None and new_only:
+            raise ConfigError(
+                f"the files at {self.path} do not hold the graph, which tells the new answers from "
+                "the known ones; ask the state they come from (KGSync), or leave out new_only"
+            )
+        scores = self._scorer.candidates(row, relation_row, tails=tails)
+        if known is None or not known[row]:
+            scores[row] = -np.inf  # that a thing is related to itself is rarely what is asked
+        if known is not None and new_only:
+            scores[known] = -np.inf
+        return [
+            Prediction(
+                self._source.name(int(i)),
+                float(scores[i]),
+                None if known is None else bool(known[i]),
+            )
+            for i in largest(scores, min(k, len(scores)))
+            if scores[i] > -np.inf
+        ]
+
+    # -- other tools -------------------------------------------------------------------------------
 
     def export(
         self,
@@ -159,40 +281,25 @@ class Embeddings:
                 already, or usearch is missing.
             StateWriteError: The disk refused.
         """
-        vectors = {each: (terms.iris, self._tables[each]) for each, terms in self._terms.items()}
+        vectors = {
+            "entity": (self.iris("entity"), self.table("entity")),
+            "relation": (self.iris("relation"), self.table("relation")),
+        }
         return export(Path(path), vectors, _checked(kind), format, force=force)
 
     @cached_property
     def _unit(self) -> Vector:
-        return unit_length(self._tables["entity"])
+        return unit_length(self.table("entity"))
 
-    def _read_terms(self) -> dict[str, TermTable]:
-        path = self.path / INDEX
-        try:
-            index = pq.read_table(path, columns=["kind", "iri"])
-        except (OSError, pa.ArrowException) as error:
-            raise StateCorruptedError(
-                f"cannot read {path}: {error}; copy the folder again"
-            ) from error
-        found = {}
-        for kind in ("entity", "relation"):
-            iris = index.filter(pc.equal(index["kind"], kind))["iri"].combine_chunks()
-            if len(iris) != len(self._tables[kind]):
-                raise StateCorruptedError(
-                    f"{path} has {len(iris)} rows of kind {kind}, the table has "
-                    f"{len(self._tables[kind])}: they are not of one version; copy the folder again"
-                )
-            found[kind] = TermTable(iris)
-        return found
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return Scorer(self.model, self._source.tables)
 
-    def _row(self, kind: Kind, iri: str) -> int:
-        terms = self._terms[_checked(kind)]
-        row = terms.id(iri)
-        if row is not None:
-            return row
-        close = terms.similar(iri, np.arange(len(terms), dtype=np.int32))
-        hint = f"; did you mean {' or '.join(f'<{name}>' for name in close)}?" if close else ""
-        raise UnknownTermError(f"there is no {kind} <{iri}> in version {self.version}{hint}")
+    def _row(self, iri: str, kind: Kind) -> int:
+        row = self._source.find(iri, _checked(kind))
+        if row is None:
+            raise self._source.unknown(iri, kind)
+        return row
 
 
 def _checked(kind: Kind) -> Kind:

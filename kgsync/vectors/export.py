@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kgsync.common.durable import UNFINISHED
+from kgsync.common.durable import UNFINISHED, unfinished
 from kgsync.errors import ConfigError, StateWriteError
 from kgsync.publish.literals.datatypes import joined_numbers
 
@@ -65,20 +64,14 @@ def export(
     for file in files:
         if file.exists() and not force:
             raise ConfigError(f"{file} is there already; overwrite it with --force (force=True)")
-    unfinished = [file.with_name(file.name + UNFINISHED) for file in files]
     try:
-        writer.write(unfinished, vectors if writer.both else {kind: vectors[kind]})
-        for new, file in reversed(list(zip(unfinished, files, strict=True))):
-            new.rename(file)
+        with unfinished(*files) as new:
+            writer.write(new, vectors if writer.both else {kind: vectors[kind]})
     except OSError as error:
         raise StateWriteError(
             f"cannot write {path}: {error.strerror or error}; check the folder, its permissions "
             "and the space on the disk"
         ) from error
-    finally:
-        for new in unfinished:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
     return files
 
 

@@ -45,6 +45,9 @@ class Vectors(Protocol):
     def table(self, kind: Any) -> NDArray[np.float32]:
         """Their vectors, in the same order."""
 
+    def score(self, head: str, relation: str, tail: str) -> float:
+        """How plausible the model finds a triple."""
+
 
 class _Known(NamedTuple):
     vector: NDArray[np.float64]
@@ -67,10 +70,7 @@ class _Rows:
         wanted = ("entity", head), ("entity", tail), ("relation", relation)
         if any(self._find(kind, iri) is None for kind, iri in wanted):
             return None
-        score: Callable[[str, str, str], float] | None = getattr(self._vectors, "score", None)
-        if score is None:
-            raise QueryError("files alone have no model; use a KGSync, which has")
-        return score(head, relation, tail)
+        return self._vectors.score(head, relation, tail)
 
     def _find(self, kind: str, iri: str) -> NDArray[np.float32] | None:
         if kind not in self._tables:

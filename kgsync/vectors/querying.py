@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kgsync import queries
 from kgsync.errors import ConfigError, StateError
-from kgsync.graph.port import GraphReader, QueryReader
+from kgsync.graph.port import FunctionRegistry, FunctionTranslator, GraphReader, QueryReader
+from kgsync.graph.stores import adapter_class
 from kgsync.graph.table import Table
 from kgsync.publish.literals.content import is_writable
 from kgsync.publish.target import PublishTarget
@@ -39,9 +40,8 @@ class SparqlFunctions(dict[Any, Callable[..., Any]]):
 
     def __init__(self, functions: Functions) -> None:
         """Translate the functions for pyoxigraph."""
-        from kgsync.adapters.oxigraph.store import custom_functions
-
-        super().__init__(custom_functions(functions.by_iri))
+        adapter: FunctionTranslator = adapter_class("pyoxigraph.Store")
+        super().__init__(adapter.custom_functions(functions.by_iri))
         self._functions = functions
 
     def check(self) -> None:
@@ -82,10 +82,9 @@ def rdflib_functions(embeddings: Reader | Vectors, *, version: int | None = None
     Raises:
         QueryError: At the end of the block, if a function could not use what it was given.
     """
-    from kgsync.adapters.rdflib_dataset import registered
-
+    adapter: FunctionRegistry = adapter_class("rdflib.Graph")
     functions = _functions(embeddings, version)
-    with registered(functions.by_iri):
+    with adapter.registered(functions.by_iri):
         yield
     functions.check()
 
@@ -162,7 +161,7 @@ def _for_every_sync(
 ) -> list[str]:
     """The query for one metadata graph after the other, if it is to be asked about all.
 
-    Some stores answer wrongly where a graph is a variable: Virtuoso's paths then miss versions.
+    Some stores answer wrongly where a graph is a variable: their paths then miss versions.
     """
     about = [p.name for p in query.parameters.values() if p.known_as == "metadata"]
     about = [name for name in about if is_open(given.get(name))]

@@ -18,14 +18,11 @@ from kgsync.state.report import StepReport
 
 if TYPE_CHECKING:
     from kgsync.graph.table import Table
-    from kgsync.vectors.view import Neighbor, Prediction, Vector, VectorView
+    from kgsync.vectors.embeddings import Embeddings, Neighbor, Prediction, Vector
 
 __all__ = ["Reader"]
 
 T = TypeVar("T")
-
-_TRIES = 10
-"""How often to follow a version that moves while it is read."""
 
 
 class EndpointSource(Protocol):
@@ -65,20 +62,20 @@ class Reader:
         self.state = State(state, store_identity(store, state))
         self._target, self.watch = watched(settings.source.endpoint.applied(store))
         """`watch` knows how long the store has worked for this sync, if it is an endpoint."""
-        self._view: tuple[tuple[str, int, str], VectorView] | None = None
+        self._view: tuple[tuple[str, int, str], Embeddings] | None = None
 
     @property
     def store(self) -> str:
         """How the store that the graph comes from is named, without credentials."""
         return store_label(self._target)
 
-    def at(self, version: int | None = None) -> VectorView:
+    def at(self, version: int | None = None) -> Embeddings:
         """The vectors of one committed version; of the current one if none is named.
 
         Raises:
             StateError: There is no such version, or its files are gone.
         """
-        from kgsync.vectors.view import VectorView
+        from kgsync.vectors.embeddings import Embeddings
 
         state = self.state
         chosen = current_version(state) if version is None else kept_version(state, version)
@@ -89,7 +86,7 @@ class Reader:
         # A state may have been replaced by another one behind our back.
         key = self.state.uuid, chosen.manifest.version, chosen.manifest.created
         if self._view is None or self._view[0] != key:
-            self._view = key, VectorView(chosen)
+            self._view = key, Embeddings.of_version(chosen)
         return self._view[1]
 
     def embedding(self, iri: str) -> Vector:
@@ -162,16 +159,22 @@ class Reader:
             )
         )
 
-    def _ask(self, ask: Callable[[VectorView], T]) -> T:
+    def _ask(self, ask: Callable[[Embeddings], T]) -> T:
         """Ask the current version, whichever another process has made the current one by then."""
-        for _ in range(_TRIES):
+        from kgsync.vectors.embeddings import FOLLOWED, ReplacedError
+
+        def ask_current() -> T:
             view = self.at()
             try:
                 return ask(view)
             except StateCorruptedError:
                 if self.state.is_current(view.version):
                     raise
-        return ask(self.at())
+            raise ReplacedError(
+                f"{self.state.path} has another version each time it is read; try again later"
+            )
+
+        return FOLLOWED.call(ask_current)
 
     def history(self) -> list[StepReport]:
         """The reports of all committed versions, oldest first.

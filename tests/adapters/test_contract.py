@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from kgsync.errors import ConfigError, PermanentStoreError
-from kgsync.graph.port import GraphStore, Term, TripleBatch, TripleSource
+from kgsync.graph.port import (
+    BucketReader,
+    ChangeReader,
+    DifferenceReader,
+    GraphStore,
+    MovingReader,
+    Term,
+    TripleBatch,
+    TripleSource,
+)
 from kgsync.graph.stores import ADAPTERS
 from tests.adapters.kinds import KINDS, MIXED, ONE, SAME, TWO, Kind, Open
 from tests.graph.graphs import (
@@ -49,6 +58,17 @@ def test_abilities_are_data(kind: Kind, store: Open) -> None:
     assert opened.capabilities.named_graphs == kind.named_graphs
     assert opened.capabilities == opened.capabilities
     assert opened.capabilities.union_default_graph != kind.default_graph
+
+
+def test_a_store_has_the_methods_of_its_abilities_and_no_others(store: Open) -> None:
+    opened = store({ONE: MIXED})
+    able = opened.capabilities
+    assert isinstance(opened, DifferenceReader) == able.difference
+    assert isinstance(opened, MovingReader) == able.moving
+    # Whether a folder has patches, and a server hashes, is found out by looking.
+    assert isinstance(opened, ChangeReader) or not able.changes
+    assert isinstance(opened, BucketReader) or able.buckets is None
+    assert able.difference or able.checksums == "none"
 
 
 # -- graphs ----------------------------------------------------------------------------------------

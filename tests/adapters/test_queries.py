@@ -47,6 +47,7 @@ SAMPLES: dict[str, queries.Value] = {
     "values": ["x", 'say "y"'],
     "ntriples": f'<{EX}x> <{EX}p> "y" .\n',
     "pattern": Pattern("?s ?p ?o"),
+    "expression": Pattern("STR(?s)"),
 }
 
 
@@ -64,10 +65,7 @@ def test_the_shape_of_a_query_tells_what_it_does() -> None:
 def test_every_file_parses_once_it_is_bound(file: Path) -> None:
     query = load(file.stem)
     values = {name: SAMPLES[kind] for name, kind in query.placeholders.items()}
-    if file.stem.startswith("_pattern_"):
-        text = load("_triples").bind(mark="x", where=query.pattern(**values))
-    else:
-        text = query.bind(**values)
+    text = bound(file, values)
     is_update = re.search(r"^\s*(INSERT|DELETE|CLEAR|DROP)\b", text, re.MULTILINE)
     assert (update_shape if is_update else query_shape)(text)
 
@@ -221,6 +219,8 @@ def bound(file: Path, values: dict[str, queries.Value]) -> str:
     query = load(file.stem)
     if file.stem.startswith("_pattern_"):
         return load("_triples").bind(mark="x", where=query.pattern(**values))
+    if file.stem.startswith("_expression_"):
+        return one("expression", "SELECT ($x AS ?v) WHERE {}").bind(x=query.pattern(**values))
     return query.bind(**values)
 
 

@@ -107,8 +107,8 @@ def test_what_a_server_repeats_is_not_repeated_by_us(
     for ask in (
         lambda: store.select("SELECT ?x WHERE { }"),
         lambda: store.count(source),
-        lambda: store._push(store._pattern(source), lambda _: None, careful=False),
-        lambda: store._push(store._pattern(source), lambda _: None, careful=True),
+        lambda: store._client.push(store._pattern(source), lambda _: None, careful=False),
+        lambda: store._client.push(store._pattern(source), lambda _: None, careful=True),
         lambda: store.scan(source, lambda _: None),
     ):
         with pytest.raises(StoreError) as error:

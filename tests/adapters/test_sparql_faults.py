@@ -18,7 +18,7 @@ from kgsync.errors import StoreError, TransientStoreError
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
 from kgsync.source.fetch import fetch
-from kgsync.vectors.view import Vector
+from kgsync.vectors.embeddings import Vector
 from tests.adapters.kinds import endpoint_of
 from tests.servers import faults, matrix
 from tests.servers.matrix import FAULTS, NEW, OPERATIONS, applies, no_waiting, outcome, through
@@ -163,7 +163,7 @@ def versions(server: Server) -> None:
 
 def sync_of(proxy: FaultProxy, server: Server, state: Path) -> KGSync:
     settings = quick_settings()
-    source = replace(settings.source, settle="0s", max_removed=1.0)
+    source = replace(settings.source, quiet_period="0s", max_removed=1.0)
     endpoint = replace(through(proxy, server), update_url=None)
     return KGSync(endpoint, GRAPHS, state=state, settings=replace(settings, source=source))
 

@@ -162,4 +162,4 @@ def test_a_hash_is_computed_once_a_triple_and_not_once_a_value(
     oxigraph_server.clear()
     oxigraph_server.load(GRAPH, text)
     store = SparqlStore(endpoint_of(oxigraph_server, timeout=10.0))
-    assert store._count(pattern) == 5000
+    assert store._client.count(pattern) == 5000

@@ -179,6 +179,27 @@ def test_a_folder_of_other_settings_is_refused(result: RecordFolder) -> None:
         backtest(fill(ox.Store()), settings(seed=1), result.path)
 
 
+def test_results_recorded_under_former_names_of_settings_are_continued(tmp_path: Path) -> None:
+    store, out = fill(ox.Store()), tmp_path / "out"
+    backtest(store, settings(), out, methods=["leave"], last=1)
+    recipe = out / "transe" / "recipe.json"
+    text = recipe.read_text(encoding="utf-8")
+    for new, old in (
+        ("negative_sampling", "corruption"),
+        ("initial_vectors", "start_vectors"),
+        ("initial_negatives", "start_negatives"),
+    ):
+        assert f'"{new}"' in text
+        text = text.replace(f'"{new}"', f'"{old}"')
+    recipe.write_text(text, encoding="utf-8")
+    folder = backtest(store, settings(), out, methods=["leave"], last=2)
+    assert [record.version for record in folder.records()] == [0, 1, 2]
+    sampled = replace(settings().training, negative_sampling="bernoulli")
+    other = replace(settings(), training=sampled)
+    with pytest.raises(ConfigError, match=r'training\.negative_sampling was "uniform", is "bern'):
+        backtest(store, other, out, methods=["leave"], last=2)
+
+
 def test_models_that_see_other_edges_are_not_put_beside_each_other(result: RecordFolder) -> None:
     other = replace(settings(), split=replace(settings().split, key="another"))
     with pytest.raises(ConfigError, match=r'split\.key was ".*", is "another"'):

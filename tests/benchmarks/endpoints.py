@@ -75,7 +75,7 @@ def poll(url: str, graphs: str, state: str, threads: int) -> Numbers:
     from kgsync.config import EvaluationSettings, SourceSettings, TrainingSettings
 
     settings = Settings(
-        source=SourceSettings(settle="0s"),
+        source=SourceSettings(quiet_period="0s"),
         training=TrainingSettings(epochs=0),
         evaluation=EvaluationSettings(validation_sample=10, test_sample=10),
     )

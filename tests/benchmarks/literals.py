@@ -161,7 +161,7 @@ def _synced(rows: int, dimension: int, folder: Path) -> KGSync:
         publish=PublishSettings(literals="versions"),
     )
     graphs = "http://example.org/kg/{version}"
-    source = replace(settings.source, settle="0s")
+    source = replace(settings.source, quiet_period="0s")
     settings = replace(settings, source=source)
     sync = KGSync(store, graphs, state=folder / "state", settings=settings)
     sync.step()

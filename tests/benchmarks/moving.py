@@ -38,7 +38,7 @@ _SETTINGS = """\
 [source]
 store = "{url}"
 graphs = "{graph}"
-settle = "2s"
+quiet_period = "2s"
 
 [state]
 path = "state"

@@ -33,7 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as state, Virtuoso(anonymous_updates=True) as server:
         edges = _load(server, options.versions)
         settings = Settings(
-            source=SourceSettings(graphs=_GRAPHS, settle="1s"),
+            source=SourceSettings(graphs=_GRAPHS, quiet_period="1s"),
             training=TrainingSettings(epochs=options.epochs),
             update=UpdateSettings(change_epochs=1, general_epochs=options.epochs - 1),
             evaluation=EvaluationSettings(validation_sample=100, test_sample=100),

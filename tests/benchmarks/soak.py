@@ -23,7 +23,7 @@ _SETTINGS = """\
 [source]
 store = "{url}"
 graphs = "http://example.org/kg/{{version}}"
-settle = "2s"
+quiet_period = "2s"
 
 [source.endpoint]
 update_url = "{url}"

@@ -60,7 +60,7 @@ def before(version: frozenset[Edge], literals: int = 0) -> Fetched:
 @examples(60)
 def test_any_change_is_found(marks: Marks, old: frozenset[Edge], new: frozenset[Edge]) -> None:
     if marks == "ends":
-        # Once in thousands, what came and what went share a bucket: that waits for `read_whole`.
+        # Once in thousands, what came and what went share a bucket: the full scan finds that.
         assume(len({digest(edge)[:3] for edge in old ^ new}) == len(old ^ new))
     known = before(old)
     store = Comparing(store_of(new), marks)

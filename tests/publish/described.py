@@ -48,7 +48,7 @@ def complaints(graph: Graph) -> str:
 def settings_of(**publish: Any) -> Settings:
     return replace(
         quick_settings(),
-        source=SourceSettings(max_removed=1.0, settle="0s"),
+        source=SourceSettings(max_removed=1.0, quiet_period="0s"),
         publish=PublishSettings(**publish),
     )
 

@@ -23,8 +23,8 @@ from kgsync.graph.stores import StoreTarget
 from kgsync.graph.table import Table
 from kgsync.publish.literals.datatypes import DATATYPES, decode, encode
 from kgsync.state.committed import CommittedVersion
+from kgsync.vectors.embeddings import Embeddings
 from kgsync.vectors.functions import COSINE, EUCLIDEAN, FUNCTIONS, SCORE, VECTOR, Functions
-from kgsync.vectors.view import VectorView
 from tests.worlds import EX, GRAPHS, fill, iri, quick_settings
 
 DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
@@ -201,6 +201,9 @@ def test_no_kind_of_error_is_lost(ask: Ask, error: Exception) -> None:
         def table(self, kind: str) -> Any:
             raise error
 
+        def score(self, head: str, relation: str, tail: str) -> float:
+            raise error
+
     functions = Functions(lambda version: Broken())
     reason = str(error) or "KeyError"
     with pytest.raises(QueryError, match=rf"<{VECTOR}>\(<{EX}e1>\): {reason}"):
@@ -308,7 +311,8 @@ def test_functions_for_rdflib_in_several_threads(sync: KGSync) -> None:
     text = f"SELECT ?v WHERE {{ BIND(<{VECTOR}>(<{EX}e1>) AS ?v) }}"
     expected = {version: sync.at(version).embedding(EX + "e1") for version in (1, 2)}
     views = {
-        version: VectorView(CommittedVersion(sync.state.version(version))) for version in (1, 2)
+        version: Embeddings.of_version(CommittedVersion(sync.state.version(version)))
+        for version in (1, 2)
     }
     both = threading.Barrier(2)
 
@@ -330,13 +334,13 @@ def test_functions_for_rdflib_in_several_threads(sync: KGSync) -> None:
     assert list(Graph().query(text)) == []
 
 
-def test_files_alone_have_vectors_but_no_model(sync: KGSync, ask: Ask) -> None:
+def test_files_alone_have_vectors_and_a_model(sync: KGSync, ask: Ask) -> None:
     embeddings = kgsync.load(sync.state.path)
     functions = Functions(lambda version: embeddings)
     text = value_of(ask, functions, f"<{VECTOR}>(<{EX}e1>)")
     assert np.array_equal(decode(text, LIST), sync.embedding(EX + "e1"))
-    with pytest.raises(QueryError, match="no model"):
-        value_of(ask, functions, f"<{SCORE}>(<{EX}e1>, <{EX}next>, <{EX}e2>)")
+    score = value_of(ask, functions, f"<{SCORE}>(<{EX}e1>, <{EX}next>, <{EX}e2>)")
+    assert score == sync.at().score(EX + "e1", EX + "next", EX + "e2")
     with pytest.raises(StateError, match="of version 2, not of 1"):
         kgsync.sparql_functions(embeddings, version=1)
     others = kgsync.sparql_functions(embeddings)

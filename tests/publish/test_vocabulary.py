@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from importlib import resources
+from pathlib import Path
 
-from rdflib import RDF, RDFS, Graph, URIRef
+from rdflib import DCTERMS, OWL, RDF, RDFS, Graph, Literal, URIRef
 
 from kgsync import Settings
+from kgsync.common.declare import Setting, every_section, settings_of
 from kgsync.models import MODELS
-from kgsync.publish.metadata.description import KGE, MLS
-from tests.publish.described import (
-    SHAPES,
-    VOCABULARY,
-)
+from kgsync.publish.metadata.description import KGE, MLS, describe
+from kgsync.state.directory import State
+from tests.publish.described import NAME, SHAPES, VOCABULARY
+from tests.saved.histories import FOLDER
 
 
 def declared(of: URIRef | None = None) -> set[str]:
@@ -42,8 +44,50 @@ def test_every_term_in_use_is_in_the_vocabulary(metadata: Graph) -> None:
             assert used <= declared(), file.name
 
 
+def hyper_parameters() -> dict[str, Setting]:
+    published = Settings().hyper_parameters()
+    return {
+        f"{name}.{key}": setting
+        for name, section, _ in every_section(Settings)
+        for key, setting in settings_of(section).items()
+        if name in published
+    }
+
+
 def test_the_vocabulary_has_exactly_the_hyper_parameters_and_models_there_are() -> None:
     sections = Settings().hyper_parameters()
     names = {f"{section}.{name}" for section, chosen in sections.items() for name in chosen}
-    assert declared(MLS.HyperParameter) == names
+    former = {str(term).removeprefix(str(KGE)) for term in VOCABULARY.subjects(OWL.deprecated)}
+    assert declared(MLS.HyperParameter) == names | former
+    assert not names & former
     assert declared(MLS.Algorithm) == set(MODELS)
+
+
+def test_hyper_parameters_are_explained_as_where_they_are_declared() -> None:
+    for name, setting in hyper_parameters().items():
+        text = setting.help
+        if setting.type is tuple:
+            text += " Published as one string, separated by spaces."
+        if setting.paper:
+            text += f" In the paper: {setting.paper}."
+        assert str(VOCABULARY.value(KGE[name], RDFS.comment)) == text, name
+
+
+def test_a_version_that_was_made_under_former_names_can_still_be_described(tmp_path: Path) -> None:
+    with tarfile.open(FOLDER / "state.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    version = State(tmp_path / "state").version(3)
+    assert "start_vectors" in version.manifest.settings["update"]
+    graph = describe(NAME, "owner", version.manifest, tmp_path / "state" / "000003")
+    assert (None, MLS.specifiedBy, KGE["update.start_vectors"]) in graph
+    assert own_terms(graph) <= declared()
+
+
+def test_former_names_of_hyper_parameters_are_deprecated() -> None:
+    replaced = {
+        KGE[f"{name.partition('.')[0]}.{setting.was}"]: KGE[name]
+        for name, setting in hyper_parameters().items()
+        if setting.was
+    }
+    assert dict(VOCABULARY.subject_objects(DCTERMS.isReplacedBy)) == replaced
+    assert set(VOCABULARY.subjects(OWL.deprecated, Literal(True))) == set(replaced)

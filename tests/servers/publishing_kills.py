@@ -81,7 +81,7 @@ def sync_of(
 ) -> KGSync:
     settings = replace(
         quick_settings(),
-        source=SourceSettings(settle="0s", max_removed=1.0),
+        source=SourceSettings(quiet_period="0s", max_removed=1.0),
         state=StateSettings(keep=1000),
         publish=PublishSettings(literals=mode),
     )

@@ -20,10 +20,10 @@ from kgsync.training.cpu.trainer import CpuTrainer
 from kgsync.training.epochs import Trainer, moved
 from kgsync.training.evidence import KeyedNegatives
 from kgsync.training.offline import train_offline
-from kgsync.training.online import refresh
 from kgsync.training.pretraining import Pretrainer
 from kgsync.training.starts import carry_over, initialize
 from kgsync.training.threads import on_threads
+from kgsync.training.updates.paper import refresh
 from tests.models.cases import CASES, ModelCase
 from tests.training.graphs import Version, ring
 

@@ -117,7 +117,7 @@ def _one_by_one(case: ModelCase, model: Model, problem: Problem) -> Cost:
     for kind, row, triples in slow_order(train, new_entities, new_relations):
         if triples:
             given = evidence(kind, {row: [triple for triple in train if triple in triples]})
-            if update.start_vectors not in ("average", "random"):
+            if update.initial_vectors not in ("average", "random"):
                 assert isinstance(model, Translational)
                 place(model, given, place_draws, update)
             Pretrainer(model, train_draws, rates, cost).train(given)
@@ -130,7 +130,7 @@ def test_depth_by_depth_is_the_same_as_one_by_one(case: ModelCase) -> None:
     if case.settings.name in ("transe", "transh"):
         starts += ["best", "balance", "jumps"]
     for start in starts:
-        update = replace(BRIEF, start_vectors=start, pretraining_negatives=2)
+        update = replace(BRIEF, initial_vectors=start, pretraining_negatives=2)
         before, after, cost = _initialized(case, update)
         expected_cost = _one_by_one(case, before, NEW.problem(_settings(case, update)))
         for name, table in after.tables.items():
@@ -235,16 +235,16 @@ def test_without_survivors_new_elements_keep_their_random_start(case: ModelCase)
 def test_closed_forms_are_for_transe_and_transh_only(name: str, start: StartVectors) -> None:
     model, update = ModelSettings(name), UpdateSettings(start)
     if name in ("transe", "transh"):
-        assert Settings(model=model, update=update).update.start_vectors == start
+        assert Settings(model=model, update=update).update.initial_vectors == start
     else:
-        with pytest.raises(ConfigError, match=f"{name} has start_vectors 'average' and 'random'"):
+        with pytest.raises(ConfigError, match=f"{name} has initial_vectors 'average' and 'random'"):
             Settings(model=model, update=update)
 
 
 @pytest.mark.parametrize(
     "update",
     [
-        UpdateSettings(start_negatives=-1),
+        UpdateSettings(initial_negatives=-1),
         UpdateSettings(jump_rounds=-1),
         UpdateSettings(jump_size=0.0),
         UpdateSettings(pretraining_epochs=-1),
@@ -253,7 +253,7 @@ def test_closed_forms_are_for_transe_and_transh_only(name: str, start: StartVect
     ],
 )
 def test_settings_that_make_no_sense_are_errors(update: UpdateSettings) -> None:
-    with pytest.raises(ConfigError, match="update:"):
+    with pytest.raises(ConfigError, match=r"\[update\]"):
         Settings(update=update)
 
 

@@ -12,9 +12,9 @@ from kgsync.graph.living import TripleRows
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Model
 from kgsync.training.offline import train_offline
-from kgsync.training.online import refresh
 from kgsync.training.problem import Problem
 from kgsync.training.starts import carry_over, initialize
+from kgsync.training.updates.paper import refresh
 from tests.training.graphs import Version, communities, grid, held_out
 
 # Moves on a board compose as translations do; communities are what a symmetric model can tell, and

@@ -15,8 +15,8 @@ from kgsync.config import Settings, TrainingSettings, UpdateSettings
 from kgsync.errors import TrainingError
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.online import change_epoch_numbers, refresh
 from kgsync.training.progress import TrainingRun
+from kgsync.training.updates.paper import change_epoch_numbers, refresh
 from tests.models.cases import CASES, ModelCase, assert_same_vectors
 from tests.training.conftest import Draws, Epochs, Validations
 from tests.training.graphs import Triple, Version, as_triples

@@ -99,7 +99,7 @@ def _best(model: Translational, kind: Kind, triple: Triple, row: int) -> Numbers
 @every_norm
 def test_transe_starts_at_the_mean_of_the_places(kind: Kind, norm: Norm) -> None:
     model, triples = _model("transe", norm), TRIPLES[kind]
-    placed = _placed(model, evidence(kind, triples), _draws(model, triples), start_vectors="best")
+    placed = _placed(model, evidence(kind, triples), _draws(model, triples), initial_vectors="best")
     for row, some in triples.items():
         expected = sum(_best(model, kind, triple, row) for triple in some) / len(some)
         np.testing.assert_allclose(placed[row], expected, atol=1e-6)
@@ -112,7 +112,7 @@ def test_a_translation_that_holds_is_found_exactly() -> None:
     model.tables["entity"][2] = point + model.tables["relation"][1]
     triples = {10: [(1, 0, 10), (10, 1, 2)]}
     placed = _placed(
-        model, evidence("entity", triples), _draws(model, triples), start_vectors="best"
+        model, evidence("entity", triples), _draws(model, triples), initial_vectors="best"
     )
     np.testing.assert_allclose(placed[10], point.numpy(), atol=1e-6)
 
@@ -129,7 +129,7 @@ def test_transh_finds_the_point_in_which_all_lines_meet() -> None:
         model.tables["entity"][relation + 1] = point + sign * on_plane + (3.0 + relation) * normal
     triples = {12: [(1, 0, 12), (12, 1, 2), (3, 2, 12)]}
     placed = _placed(
-        model, evidence("entity", triples), _draws(model, triples), start_vectors="best"
+        model, evidence("entity", triples), _draws(model, triples), initial_vectors="best"
     )
     np.testing.assert_allclose(placed[12], point.numpy(), atol=1e-5)
 
@@ -142,7 +142,7 @@ def test_transh_lines_at_a_small_angle_still_meet() -> None:
     model.tables["entity"][:2] = point
     triples = {12: [(0, 0, 12), (1, 1, 12)]}
     placed = _placed(
-        model, evidence("entity", triples), _draws(model, triples), start_vectors="best"
+        model, evidence("entity", triples), _draws(model, triples), initial_vectors="best"
     )
     np.testing.assert_allclose(placed[12], point.numpy(), atol=1e-3)
 
@@ -150,7 +150,7 @@ def test_transh_lines_at_a_small_angle_still_meet() -> None:
 def test_transh_minimises_the_squared_distances_to_the_lines() -> None:
     model, triples = _model("transh"), TRIPLES["entity"]
     placed = _placed(
-        model, evidence("entity", triples), _draws(model, triples), start_vectors="best"
+        model, evidence("entity", triples), _draws(model, triples), initial_vectors="best"
     )
     for row, some in triples.items():
         # Each line gives the equations (I - w wᵀ) v = (I - w wᵀ) p.
@@ -170,7 +170,7 @@ def test_transh_triples_of_one_relation_leave_no_part_along_its_normal(count: in
         assert isinstance(model, TransH)
         triples = {count: [(entity, 0, count) for entity in range(count)]}
         placed = _placed(
-            model, evidence("entity", triples), _draws(model, triples), start_vectors="best"
+            model, evidence("entity", triples), _draws(model, triples), initial_vectors="best"
         )[count]
         normal = _normal(model, 0)
         places = [_best(model, "entity", triple, count) for triple in triples[count]]
@@ -182,7 +182,7 @@ def test_transh_triples_of_one_relation_leave_no_part_along_its_normal(count: in
 def test_transh_relations_keep_the_average(start: StartVectors) -> None:
     model, triples = _model("transh"), TRIPLES["relation"]
     before = model.copy_tables()
-    _placed(model, evidence("relation", triples), _draws(model, triples), start_vectors=start)
+    _placed(model, evidence("relation", triples), _draws(model, triples), initial_vectors=start)
     for name, table in model.tables.items():
         assert torch.equal(table, before[name])
 
@@ -201,7 +201,7 @@ def test_transe_balances_best_places_with_negated_ones_of_false_triples(
 ) -> None:
     model, triples = _model("transe"), TRIPLES[kind]
     given, draws = evidence(kind, triples), _draws(model, triples)
-    placed = _placed(model, given, draws, start_vectors="balance", start_negatives=asked)
+    placed = _placed(model, given, draws, initial_vectors="balance", initial_negatives=asked)
     false = _false(draws, given, count, 0)
     for number, (row, some) in enumerate(triples.items()):
         columns = np.flatnonzero(given.owner == number)
@@ -215,7 +215,7 @@ def test_transe_balances_best_places_with_negated_ones_of_false_triples(
 def test_transh_balances_lines_as_it_does_points() -> None:
     model, triples = _model("transh"), TRIPLES["entity"]
     given, draws = evidence("entity", triples), _draws(model, triples)
-    placed = _placed(model, given, draws, start_vectors="balance", start_negatives=2)
+    placed = _placed(model, given, draws, initial_vectors="balance", initial_negatives=2)
     false = _false(draws, given, 2, 0)
     for number, (row, some) in enumerate(triples.items()):
         columns = np.flatnonzero(given.owner == number)
@@ -253,7 +253,7 @@ def _jumped(
 
     while epoch < update.jump_rounds and not stable:
         stable = True
-        false = _false(draws, given, update.start_negatives or 4, epoch)
+        false = _false(draws, given, update.initial_negatives or 4, epoch)
         for at, triple in enumerate(some):
             for drawn in false:
                 direction = way(triple)
@@ -278,7 +278,7 @@ JUMPERS = [
     "update",
     [
         UpdateSettings("jumps"),
-        UpdateSettings("jumps", start_negatives=1, jump_rounds=3, jump_size=0.75),
+        UpdateSettings("jumps", initial_negatives=1, jump_rounds=3, jump_size=0.75),
         UpdateSettings("jumps", jump_rounds=1),
     ],
     ids=["default", "few", "one round"],
@@ -288,7 +288,7 @@ def test_jumps_are_those_of_the_algorithm(
 ) -> None:
     model, triples = _model(name, norm), TRIPLES[kind]
     given, draws = evidence(kind, triples), _draws(model, triples)
-    best = _placed(model, given, draws, start_vectors="best")
+    best = _placed(model, given, draws, initial_vectors="best")
     place(model, given, draws, update)
     jumps = 0
     for row, some in triples.items():
@@ -304,11 +304,11 @@ def test_jumps_end_when_a_round_brings_none() -> None:
     model = _model("transe")
     triples = {11: [(11, 3, 4)]}
     given, draws = evidence("entity", triples), _draws(model, triples)
-    best = _placed(model, given, draws, start_vectors="best")[11]
+    best = _placed(model, given, draws, initial_vectors="best")[11]
     vector, jumps, stable = _jumped(model, given, draws, best, UpdateSettings("jumps"))
     assert (jumps, stable) == (0, True)
     np.testing.assert_array_equal(vector, best)
-    np.testing.assert_array_equal(_placed(model, given, draws, start_vectors="jumps")[11], best)
+    np.testing.assert_array_equal(_placed(model, given, draws, initial_vectors="jumps")[11], best)
 
 
 def test_a_false_triple_that_wants_the_same_place_makes_no_jump() -> None:
@@ -318,15 +318,15 @@ def test_a_false_triple_that_wants_the_same_place_makes_no_jump() -> None:
     model.tables["relation"][1] += 1.0
     triples = {10: [(10, 0, 4), (10, 1, 4)]}
     given, draws = evidence("entity", triples), _draws(model, triples)
-    best = _placed(model, given, draws, start_vectors="best")[10]
-    np.testing.assert_array_equal(_placed(model, given, draws, start_vectors="jumps")[10], best)
+    best = _placed(model, given, draws, initial_vectors="best")[10]
+    np.testing.assert_array_equal(_placed(model, given, draws, initial_vectors="jumps")[10], best)
 
 
 def test_no_rounds_leave_the_best_place() -> None:
     model, triples = _model("transe"), TRIPLES["entity"]
     given, draws = evidence("entity", triples), _draws(model, triples)
-    best = _placed(model, given, draws, start_vectors="best")
-    none = _placed(model, given, draws, start_vectors="jumps", jump_rounds=0)
+    best = _placed(model, given, draws, initial_vectors="best")
+    none = _placed(model, given, draws, initial_vectors="jumps", jump_rounds=0)
     for row, vector in best.items():
         np.testing.assert_array_equal(none[row], vector)
 
@@ -336,8 +336,8 @@ def test_where_no_false_triple_exists_the_best_place_stays(start: StartVectors) 
     model = _model("transe")
     triples = {10: [(e, 0, 10) for e in OLD]}
     given, draws = evidence("entity", triples), _draws(model, triples)
-    best = _placed(model, given, draws, start_vectors="best")[10]
-    found = _placed(model, given, draws, start_vectors=start)[10]
+    best = _placed(model, given, draws, initial_vectors="best")[10]
+    found = _placed(model, given, draws, initial_vectors=start)[10]
     np.testing.assert_allclose(found, best, atol=1e-7)
 
 
@@ -349,9 +349,9 @@ def test_an_element_is_placed_alike_alone_and_among_others(
     triples = TRIPLES[kind]
     together = _model(name)
     draws = _draws(together, triples)
-    placed = _placed(together, evidence(kind, triples), draws, start_vectors=start)
+    placed = _placed(together, evidence(kind, triples), draws, initial_vectors=start)
     for row, some in triples.items():
-        alone = _placed(_model(name), evidence(kind, {row: some}), draws, start_vectors=start)
+        alone = _placed(_model(name), evidence(kind, {row: some}), draws, initial_vectors=start)
         np.testing.assert_allclose(alone[row], placed[row], atol=1e-6)
 
 
@@ -366,12 +366,12 @@ def test_many_elements_are_placed_block_by_block() -> None:
         for i in range(count)
     }
     placed = _placed(
-        model, evidence("entity", triples), _draws(model, triples), start_vectors="best"
+        model, evidence("entity", triples), _draws(model, triples), initial_vectors="best"
     )
     for row in (first, first + 255, first + 256, first + count - 1):
         alone = {row: triples[row]}
         again = _placed(
-            model, evidence("entity", alone), _draws(model, triples), start_vectors="best"
+            model, evidence("entity", alone), _draws(model, triples), initial_vectors="best"
         )
         np.testing.assert_allclose(placed[row], again[row], atol=1e-6)
 

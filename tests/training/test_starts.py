@@ -45,7 +45,7 @@ def _ids(living: Living, kind: Kind) -> list[int]:
 @every_model
 @pytest.mark.parametrize("start", ["average", "random"])
 def test_survivors_keep_their_vectors_to_the_bit(case: ModelCase, start: str) -> None:
-    update = UpdateSettings(start_vectors="average" if start == "average" else "random")
+    update = UpdateSettings(initial_vectors="average" if start == "average" else "random")
     old = _old_model(case, OLD)
     new = _carried(case, old, update)
     assert new.sizes == {"entity": 5, "relation": 3}
@@ -80,7 +80,7 @@ def test_newcomers_start_from_the_mean_over_those_that_live_in_both_versions(
 @every_model
 def test_newcomers_start_at_random_if_asked_to(case: ModelCase) -> None:
     old = _old_model(case, OLD)
-    new = _carried(case, old, UpdateSettings(start_vectors="random"))
+    new = _carried(case, old, UpdateSettings(initial_vectors="random"))
     for name, spec in old.layout(old.settings).items():
         before, after = _ids(OLD.living, spec.kind), _ids(NEW.living, spec.kind)
         bound = (6 / (len(after) + spec.width)) ** 0.5
@@ -94,7 +94,7 @@ def test_newcomers_start_at_random_if_asked_to(case: ModelCase) -> None:
 
 @every_model
 def test_random_starts_repeat_with_the_seed(case: ModelCase) -> None:
-    random = UpdateSettings(start_vectors="random")
+    random = UpdateSettings(initial_vectors="random")
     old = _old_model(case, OLD)
 
     def entities(seed: int) -> torch.Tensor:

@@ -8,7 +8,6 @@ too.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import subprocess
@@ -24,7 +23,7 @@ import torch
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync.common.cost import Cost
-from kgsync.common.durable import no_lock
+from kgsync.common.locks import NoLocksError, take_lock
 from kgsync.errors import ConfigError
 from kgsync.evaluation import ranking
 from kgsync.graph.hashing import Hashes
@@ -78,9 +77,9 @@ def _compile_once(name: str, folders: list[Path]) -> None:
         return
     with (folders[0] / "kgsync.lock").open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
-        except OSError as error:
-            _log.warning("the kernels are compiled by this process: %s", no_lock(stamp, error))
+            take_lock(lock, stamp, None)  # another process may be at it
+        except NoLocksError as error:
+            _log.warning("the kernels are compiled by this process: %s", error)
             return
         if stamp.exists():
             return

@@ -36,9 +36,9 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
     from kgsync.graph.split import Splitter
     from kgsync.training.backends import warm_up
     from kgsync.training.offline import train_offline
-    from kgsync.training.online import refresh
     from kgsync.training.starts import carry_over, initialize
     from kgsync.training.threads import use_threads
+    from kgsync.training.updates.paper import refresh
     from tests.benchmarks.training import ours, synthetic
 
     use_threads(threads)

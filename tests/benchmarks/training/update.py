@@ -29,9 +29,9 @@ def update(
     from kgsync.graph.change import ChangeSet
     from kgsync.graph.split import Splitter
     from kgsync.training.backends import trainer_for, warm_up
-    from kgsync.training.online import refresh
     from kgsync.training.starts import carry_over, initialize
     from kgsync.training.threads import use_threads
+    from kgsync.training.updates.paper import refresh
     from tests.benchmarks.training import ours, synthetic
 
     use_threads(threads)

@@ -1,4 +1,4 @@
-"""Updating an embedding to a new version (alg. TDSM_online): general and change-specific epochs."""
+"""The paper's update (alg. TDSM_online): initial vectors, change-specific and general epochs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,19 @@ from kgsync.training.progress import (
     no_progress,
 )
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.starts import initialize
+from kgsync.training.updates import UpdateTask
 
-__all__ = ["change_epoch_numbers", "refresh"]
+__all__ = ["change_epoch_numbers", "refresh", "update"]
+
+
+def update(task: UpdateTask) -> TrainingRun:
+    """Give new elements their initial vectors, then refresh all vectors."""
+    progress = task.phases.listener.progress
+    with task.phases("start vectors"):
+        initialize(task.model, task.before, task.problem, task.cost, progress)
+    with task.phases("update"):
+        return refresh(task.model, task.change, task.problem, task.cost, progress, task.observe)
 
 
 def refresh(

@@ -1,0 +1,146 @@
+"""How requests fail: every kind of error of an endpoint is told apart here, once."""
+
+from __future__ import annotations
+
+import http.client
+import time
+import zlib
+from email.utils import parsedate_to_datetime
+
+from kgsync.adapters.sparql.dialects import complaint_in
+from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
+from kgsync.graph.endpoint import Endpoint
+
+__all__ = [
+    "BROKEN",
+    "NOT_REPEATED",
+    "HalfwayError",
+    "OtherServerError",
+    "RowLimitError",
+    "error_of_break",
+    "error_of_format",
+    "error_of_status",
+    "naming",
+    "seconds_to_wait",
+]
+
+BROKEN = (OSError, http.client.HTTPException, zlib.error)
+"""How a connection breaks, and what is sent on it."""
+
+_PASSING = {408, 429, 500, 502, 503, 504}
+_REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
+_REMEDIES = {
+    401: "set `auth`, and its secrets in the environment",
+    403: "check the rights of the user",
+    404: "check the path of the URL",
+}
+_LONGEST_REST = 86400.0
+"""A server that asks for more is asked again after a day."""
+
+
+class HalfwayError(TransientStoreError):
+    """An answer failed after a part of it had been passed on: repeating it is not for us."""
+
+
+class OtherServerError(TransientStoreError):
+    """Another server answers at the address: what is known has to be found out again."""
+
+
+class RowLimitError(TransientStoreError):
+    """The server cannot make answers of so many rows."""
+
+    limit = 0
+    """How many it can make."""
+
+
+NOT_REPEATED = HalfwayError, OtherServerError, RowLimitError
+"""What would happen again."""
+
+
+def error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> StoreError:
+    """What an HTTP status means, together with what the server said.
+
+    Args:
+        endpoint: Who was asked.
+        status: The status.
+        url: The address that answered.
+        said: The beginning of the body.
+    """
+    error = _error_of_status(endpoint, status, url, said)
+    error.remedy = _REMEDIES.get(status, "")
+    return error
+
+
+def _error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> StoreError:
+    complaint = complaint_in(said)
+    if status in _REFUSED or complaint.kind == "no rights":
+        return _refusal(endpoint, status, url)
+    message = f"HTTP {status}: {said}"
+    if complaint.kind == "too many rows":
+        too_many = RowLimitError(message)
+        too_many.limit = complaint.rows
+        return too_many
+    if status not in _PASSING or complaint.kind == "mistake":
+        return PermanentStoreError(message)
+    return TransientStoreError(message)
+
+
+def error_of_break(error: Exception) -> TransientStoreError:
+    """What a broken connection means."""
+    reason = getattr(error, "reason", error)
+    found = TransientStoreError(f"it cannot be reached: {reason!r}")
+    found.remedy = "check the address, and that the server runs"
+    return found
+
+
+def error_of_format(sent: str, wanted: str, said: str) -> TransientStoreError:
+    """What an answer in another format means.
+
+    Args:
+        sent: The media type of the answer.
+        wanted: The one that was asked for.
+        said: The beginning of the body.
+    """
+    found = TransientStoreError(f"it answered with {sent} instead of {wanted}: {said}")
+    found.remedy = "check that the URL is that of a SPARQL endpoint"
+    return found
+
+
+def naming(store: str, error: StoreError, message: str | None = None) -> StoreError:
+    """The same error with a message that names the store; one that does already stays.
+
+    Args:
+        store: How to name it.
+        error: The error.
+        message: What to say; the name and what the error says if not given.
+    """
+    if error.store == store:
+        return error
+    named = type(error)(message or f"{store}: {error}")
+    vars(named).update(vars(error), store=store)
+    return named
+
+
+def seconds_to_wait(retry_after: str | None) -> float:
+    """How long a server wants to be left alone, from a number or a date."""
+    if not retry_after:
+        return 0.0
+    try:
+        if retry_after.strip().isdecimal():
+            seconds = float(retry_after)
+        else:
+            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return 0.0
+    return min(max(0.0, seconds), _LONGEST_REST)
+
+
+def _refusal(endpoint: Endpoint, status: int, url: str) -> PermanentStoreError:
+    where = " at the update URL" if url and url == endpoint.update_url else ""
+    if endpoint.auth == "none":
+        reason = _REFUSED.get(status, "it does not allow that")
+        return PermanentStoreError(f"{reason}{where} (HTTP {status}); set `auth`")
+    return PermanentStoreError(
+        f"what {endpoint.auth} authentication sent was refused{where} (HTTP {status}); "
+        "check the user, the password or the token, and their rights"
+    )

@@ -1,0 +1,60 @@
+"""The one file lock: between processes, given up by the system when its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+from typing import IO
+
+from kgsync.common.retrying import Retry
+from kgsync.errors import StateWriteError
+
+__all__ = ["NO_WAIT", "HeldError", "NoLocksError", "is_held", "take_lock"]
+
+NO_WAIT = Retry(1, transient=(BlockingIOError,))
+
+
+class HeldError(Exception):
+    """Another process has the lock."""
+
+
+class NoLocksError(StateWriteError):
+    """The file system refused the lock for another reason than its holder."""
+
+
+def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None = NO_WAIT) -> None:
+    """Lock an open file until it is closed.
+
+    Args:
+        file: The open file.
+        path: Where it is, for messages.
+        retry: How long to try; None waits for as long as another process has it.
+
+    Raises:
+        HeldError: Another process has it.
+        NoLocksError: The file system has no locks.
+    """
+    try:
+        if retry is None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        else:
+            retry.call(lambda: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
+    except BlockingIOError:
+        raise HeldError(str(path)) from None
+    except OSError as error:
+        raise NoLocksError(
+            f"cannot lock {path}: {error.strerror}; some network file systems have no locks "
+            "(flock): use a folder on a local disk"
+        ) from error
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process has the lock of a file; asking takes it for a moment."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no such file, or there are no locks here, so nobody has one
+        return False
+    return False

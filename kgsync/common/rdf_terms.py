@@ -1,0 +1,100 @@
+r"""RDF terms as text: which IRIs are valid, the grammar of N-Triples, how literals are quoted.
+
+The patterns are texts that Python and Arrow (RE2) read alike. There are three grammars of one
+language: `STATEMENT` for files, whose IRIs need not be valid; `SUBJECT`, `PREDICATE` and `OBJECT`
+for what servers send; `CANONICAL` for lines that can be compared byte by byte.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = [
+    "CANONICAL",
+    "EDGE",
+    "ESCAPED_IRI",
+    "OBJECT",
+    "PREDICATE",
+    "STATEMENT",
+    "SUBJECT",
+    "VALID_IRI",
+    "escaped",
+    "is_iri",
+    "is_plain_iri",
+    "unescaped",
+]
+
+# -- IRIs ------------------------------------------------------------------------------------------
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
+# What the IRIREF production of SPARQL 1.1 excludes: with it an IRI could leave its brackets.
+_VALID = rf"{_SCHEME}[^\x00-\x20<>\"{{}}|\\^`]*"
+_CHARACTER = r"(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})"
+_PLAIN = re.compile(rf"{_SCHEME}{_CHARACTER}*(?:#{_CHARACTER}*)?")
+_IRI = re.compile(_VALID)
+VALID_IRI = rf"^<{_VALID}>$"
+"""An absolute IRI in its brackets."""
+
+
+def is_iri(value: str) -> bool:
+    """Whether a text can stand between `<` and `>` unchanged."""
+    return bool(_IRI.fullmatch(value))
+
+
+def is_plain_iri(value: str) -> bool:
+    """Whether every parser takes a text for an IRI; some refuse `[`, which SPARQL allows."""
+    return bool(_PLAIN.fullmatch(value))
+
+
+# -- N-Triples -------------------------------------------------------------------------------------
+
+_BLANK = r"_:[^\s<>\"]+"
+_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
+_TAG = r"@[A-Za-z0-9-]+"
+
+_SENT = r"<[^<>\x00-\x20]*>"
+SUBJECT = rf"^(?:{_SENT}|{_BLANK})$"
+PREDICATE = rf"^{_SENT}$"
+OBJECT = (
+    rf"^(?:{_SENT}|{_BLANK}|{_QUOTED}(?:{_TAG}|\^\^{_SENT})?"
+    rf"|<<(?:[^\"]|{_QUOTED})*>>)$"  # a triple as a term
+)
+
+_WRITTEN = r"<[^<>]*>"
+_NODE = rf"(?:{_WRITTEN}|{_BLANK})"
+STATEMENT = (
+    rf"^{_NODE}\s*{_WRITTEN}\s*(?:{_NODE}|{_QUOTED}(?:{_TAG}|\^\^{_WRITTEN})?)\s*\.\s*(?:#.*)?$"
+)
+EDGE = rf"^<(?P<s>{_VALID})>\s*<(?P<p>{_VALID})>\s*<(?P<o>{_VALID})>\s*\."
+"""A statement between three valid IRIs, which have these names."""
+
+_BARE = r"<[^<>\\\x00-\x20\x7f]*>"
+_BARE_NODE = rf"(?:{_BARE}|_:[A-Za-z0-9]+)"
+_BARE_TEXT = r'"(?:[^"\\\x00-\x1f\x7f\x{fffe}\x{ffff}]|\\[bfnrt"\\])*"'
+_BARE_KIND = rf"@[a-z]+(?:-[a-z0-9]+)*|\^\^{_BARE}"
+CANONICAL = rf"^{_BARE_NODE} {_BARE} (?:{_BARE_NODE}|{_BARE_TEXT}(?:{_BARE_KIND})?) \.$"
+"""For Arrow only: Python writes characters by their number in another way."""
+
+# -- escapes ---------------------------------------------------------------------------------------
+
+ESCAPED_IRI = r'^[^"]*\\[uU]'
+"""A term or statement in which an IRI has an escape."""
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_NUMBERED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+
+
+def escaped(text: str) -> str:
+    """A text as it stands between the quotes of a literal."""
+    return text.translate(_ESCAPES)
+
+
+def unescaped(text: str) -> str:
+    """A text with its numbered characters, the only escapes in IRIs, written out.
+
+    Raises:
+        ValueError: There is no such character.
+    """
+    try:
+        return _NUMBERED.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+    except (OverflowError, ValueError):
+        raise ValueError(f"there is no such character: {text[:60]!r}") from None
