@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kgsync.common.software import VERSION
+
 if TYPE_CHECKING:
     from kgsync.config import Settings, load_settings
     from kgsync.errors import KgsyncError
@@ -12,12 +14,13 @@ if TYPE_CHECKING:
     from kgsync.graph.endpoint import Endpoint
     from kgsync.graph.stores import open_store
     from kgsync.graph.table import Table
-    from kgsync.state.report import Plan, Status, StepReport
+    from kgsync.service.status import Status
+    from kgsync.state.report import Plan, StepReport
     from kgsync.sync import KGSync
     from kgsync.vectors.embeddings import Embeddings, load
     from kgsync.vectors.querying import rdflib_functions, sparql_functions
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "ChangeSet",
@@ -45,7 +48,7 @@ _HOMES = {
     "KgsyncError": "kgsync.errors",
     "Plan": "kgsync.state.report",
     "Settings": "kgsync.config",
-    "Status": "kgsync.state.report",
+    "Status": "kgsync.service.status",
     "StepReport": "kgsync.state.report",
     "Table": "kgsync.graph.table",
     "load": "kgsync.vectors.embeddings",

@@ -1,61 +1,42 @@
-"""The whole line: poll → version → change set → update → publish → commit."""
+"""The whole line: poll → version → change set → update → commit → publish."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kgsync.common.cost import Cost
-from kgsync.common.listener import Listener, Phases, SilentListener
-from kgsync.common.memory import forget_peak
+from kgsync.common.listener import AnyListener, Events, Phases
 from kgsync.config import Settings, load_settings
-from kgsync.config.differences import differences
-from kgsync.errors import (
-    ConfigError,
-    SettingsChangedError,
-    StateCorruptedError,
-    StateError,
-)
-from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.port import GraphStore
-from kgsync.graph.stores import StoreTarget, opened, store_identity, store_name
-from kgsync.graph.versions import GraphVersion, VersionList
-from kgsync.graph.watch import StoreWatch
-from kgsync.service.pausing import Pause, pausing, read_checked
-from kgsync.source.gathering import Choice, Waiting, choose
-from kgsync.source.reading import (
-    Earlier,
-    Reading,
-    graph_version_of,
-    note_reading,
-    passed_over,
-    read_version,
-    todo,
-    versions_of,
-)
-from kgsync.source.rewritten import CommittedFiles, remember_files
-from kgsync.source.settling import await_rest
-from kgsync.state.committed import CommittedVersion
-from kgsync.state.committing import commit, make_current
-from kgsync.state.directory import State
-from kgsync.state.draft import Trained
-from kgsync.state.entry import show_current
-from kgsync.state.report import Plan, StepReport
+from kgsync.config.differences import check_meaning
+from kgsync.errors import ConfigError, StateError
+from kgsync.graph.stores import StoreTarget, opened, store_name
+from kgsync.service.pausing import Pause
+from kgsync.service.status import Status, status_of
+from kgsync.service.taking import plan_next, take_next
+from kgsync.source.source import Source
+from kgsync.state.committed import CommittedVersion, current_version, kept_version
 from kgsync.state.sidecar import load_vectors
-from kgsync.training.threads import use_threads
+from kgsync.state.transaction import Transaction, transaction
+from kgsync.training.entry import adopt_as, learn_as
 from kgsync.vectors.reader import Reader
 
 if TYPE_CHECKING:
+    from kgsync.graph.port import GraphStore
+    from kgsync.publish.target import PublishTarget
     from kgsync.service.schedule import Schedule
-    from kgsync.training.problem import Problem
+    from kgsync.state.contents import Learned
+    from kgsync.state.report import Plan, StepReport
+    from kgsync.training.trained import Trained
 
 __all__ = ["KGSync"]
 
 
 class KGSync(Reader):
     """Keeps embeddings in step with a graph."""
+
+    settings: Settings
 
     def __init__(
         self,
@@ -64,7 +45,7 @@ class KGSync(Reader):
         *,
         state: Path | str | None = None,
         settings: Settings | None = None,
-        listener: Listener | None = None,
+        listener: AnyListener | None = None,
     ) -> None:
         """Name the graph and the settings; nothing is opened yet.
 
@@ -76,7 +57,8 @@ class KGSync(Reader):
                 `SourceSettings.graphs`.
             state: State directory; `.kgsync/<name of the store>` by default.
             settings: Everything else.
-            listener: Hears about phases and progress.
+            listener: A function that hears every event (`kgsync.common.events`), or an object
+                with the methods `phase` and `progress`; several in one `Events(...)`.
 
         Raises:
             ConfigError: An in-memory store without a state directory.
@@ -88,17 +70,12 @@ class KGSync(Reader):
         path = (
             Path(chosen) if chosen else Path(".kgsync") / store_name(store, settings.source.graphs)
         )
-        target = settings.source.endpoint.applied(store)
-        self.watch = StoreWatch()
-        """How long the store has worked for this sync, if it is an endpoint."""
-        if isinstance(target, Endpoint):
-            target = replace(target, watch=self.watch)
-        super().__init__(settings, State(path, store_identity(store, path)), target)
-        self.listener = listener or SilentListener()
+        super().__init__(settings, path, store)
+        self.listener: AnyListener = listener or Events()
         self._schedule: Schedule | None = None
 
     @classmethod
-    def from_config(cls, path: Path | str, listener: Listener | None = None) -> KGSync:
+    def from_config(cls, path: Path | str, listener: AnyListener | None = None) -> KGSync:
         """Make a sync from a `kgsync.toml`.
 
         Raises:
@@ -117,36 +94,10 @@ class KGSync(Reader):
 
     def plan(self) -> Plan:
         """What the next step would do. Nothing is written, in the state or in the store."""
-        current = self._current()
-        self._check_settings(current)
+        base = current_version(self.state)
+        self._check_settings(base)
         with opened(self._target) as store:
-            versions = versions_of(store, self.settings)
-            late = passed_over(versions, current, self.state)
-            files = CommittedFiles.look(store, current, self.state)
-            nothing = Plan(None, versions.order, 0, versions.pending, late)
-            nothing = replace(nothing, warnings=files.warnings(taken=False))
-            ahead = todo(versions, current, self.settings)
-            if not ahead:
-                return nothing
-            choice = choose(store, ahead, current, self.settings, self.state)
-        reading = choice.reading
-        if current is not None and versions.order == "live" and not reading.change:
-            return nothing
-        return replace(
-            nothing,
-            graph_version=reading.version.name,
-            behind=len(ahead),
-            change=reading.change.counts(),
-            empty=versions.empty_between(graph_version_of(current), reading.version),
-            gathered=reading.gathered,
-            waiting_until=choice.until,
-            removed_share=reading.removed_share,
-            skipped=reading.skipped,
-            way=reading.fetched.way,
-            reason=files.reason or reading.fetched.reason,
-            caveat=reading.fetched.caveat,
-            warnings=files.warnings(taken=True),
-        )
+            return plan_next(self._source(), store, self.state, base)
 
     def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
         """Take one graph version: read it, update the vectors, publish and commit them.
@@ -161,58 +112,24 @@ class KGSync(Reader):
         Raises:
             KgsyncError: Whatever went wrong; the committed version is as it was.
         """
-        phases = Phases(self.listener)
-        with self.state.lock():
-            forget_peak()
-            current = self._current()
-            self._check_settings(current)
-            show_current(self.state)
-            with pausing(self.state, current), phases("fetch"), self._opened() as store:
-                self._publish().check(store, current.folder if current else None)
-                versions = versions_of(store, self.settings)
-                late = passed_over(versions, current, self.state)
-                files = CommittedFiles.look(store, current, self.state)
-                nothing = _nothing_new(
-                    current, (*_late_warnings(late), *files.warnings(taken=False))
-                )
-                ahead = todo(versions, current, self.settings)
-                if not ahead:
-                    Pause.end(self.state)
-                    return nothing
-                ahead = self._await_rest(store, versions, ahead, initial=current is None)
-
-                def read() -> Choice:
-                    return choose(store, ahead, current, self.settings, self.state, now=now)
-
-                choice = read_checked(
-                    read,
-                    current,
-                    self.settings,
-                    self.state,
-                    self.listener,
-                    shared=store.capabilities.shared,
+        with self._transaction() as draft:
+            self._check_settings(draft.base)
+            draft.repair()
+            publish = self._publish()
+            with draft.phases("fetch"), self._opened() as store:
+                publish.check(store, draft.base)
+                taken = take_next(
+                    draft,
+                    self._source(),
+                    store,
                     allow_large_removal=allow_large_removal,
+                    now=now,
                 )
-            reading = choice.reading
-            note_reading(reading, self.state)
-            if choice.waiting is not None:
-                Pause.end(self.state)
-                choice.waiting.save(self.state)
-                return replace(nothing, **choice.report())
-            if current is not None and versions.order == "live" and not reading.change:
-                Pause.end(self.state)
-                Waiting.forget(self.state)  # what had waited was taken back
-                return nothing
-            self.state.check_space(current.folder if current else None)
-            cost = Cost()
-            trained = self._train(reading, current, phases, cost)
-            report = self._commit(reading, trained, current, phases, cost)
-            Pause.end(self.state)
-            empty = _empty_warnings(
-                versions.empty_between(graph_version_of(current), reading.version)
-            )
-            empty += (*_late_warnings(late), *files.warnings(taken=True))
-            return replace(report, warnings=(*report.warnings, *empty))
+            if taken.reading is None:
+                return taken.report
+            draft.check_space()
+            self._finish(draft, publish, self._learned(draft, draft.base))
+            return draft.done(*taken.warnings)
 
     def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
         """Step until there is nothing new; returns the report of every version committed."""
@@ -225,24 +142,17 @@ class KGSync(Reader):
 
     def rebuild(self) -> StepReport:
         """Train from scratch on the newest graph version, under the settings as they are now."""
-        phases = Phases(self.listener)
-        with self.state.lock():
-            forget_peak()
-            current, warnings = self._current_or_damage()
-            with phases("fetch"), self._opened() as store:
-                self._publish().check(store, None)
-                versions = versions_of(store, self.settings)
-                newest = versions.versions[-1:]
-                self._await_rest(store, versions, newest, initial=True)
-                earlier = replace(Earlier.committed(current, self.settings), base=None)
-                reading = read_version(store, newest, earlier, self.settings)
-            cost = Cost()
-            trained = self._train(reading, None, phases, cost)
-            if self.state.next_number() > 1:
-                trained = replace(trained, action="rebuilt")
-            report = self._commit(reading, trained, current, phases, cost)
-            Pause.end(self.state)
-            return replace(report, warnings=(*warnings, *report.warnings))
+        with self._transaction() as draft:
+            draft.rescue_base()
+            publish = self._publish()
+            with draft.phases("fetch"), self._opened() as store:
+                publish.check(store, None)
+                draft.take(self._source().newest(store, draft.base))
+            learned = self._learned(draft, None)
+            if draft.number > 1:
+                learned = replace(learned, action="rebuilt")
+            self._finish(draft, publish, learned)
+            return draft.done()
 
     def adopt(self, file: Path | str) -> StepReport:
         """Take existing vectors as the first version, unmoved; nothing is trained.
@@ -254,24 +164,22 @@ class KGSync(Reader):
             StateError: The state has versions already.
             ConfigError: The file does not fit the model or the graph.
         """
-        phases = Phases(self.listener)
-        with self.state.lock():
-            if self._current() is not None:
+        with self._transaction() as draft:
+            if draft.base is not None:
                 raise StateError(
                     f"the state {self.state.path} has versions already; vectors can only be "
                     "adopted as the first one: use another state directory"
                 )
             vectors = load_vectors(Path(file))
-            with phases("fetch"), self._opened() as store:
-                self._publish().check(store, None)
-                versions = versions_of(store, self.settings)
-                ahead = todo(versions, None, self.settings)
-                ahead = self._await_rest(store, versions, ahead, initial=True)
-                earlier = Earlier.committed(None, self.settings)
-                reading = read_version(store, ahead, earlier, self.settings)
-            with phases("adopt"):
-                trained = self._adopted(reading, vectors, str(file))
-            return self._commit(reading, trained, None, phases, Cost())
+            publish = self._publish()
+            with draft.phases("fetch"), self._opened() as store:
+                publish.check(store, None)
+                reading = self._source().first(store)
+                draft.take(reading)
+            with draft.phases("adopt"):
+                learned = adopt_as(draft.number, reading, vectors, str(file), self.settings)
+            self._finish(draft, publish, learned)
+            return draft.done()
 
     def rollback(self, version: int) -> None:
         """Make an older version the current one again, in the state and in the store.
@@ -288,14 +196,16 @@ class KGSync(Reader):
             StoreError: The store cannot be written. Unless the message says that the version is
                 current, nothing has changed.
         """
-        phases = Phases(self.listener)
-        self._committed(version)  # an error does not need the lock, nor make a state
-        with self.state.lock():
+        kept_version(self.state, version)  # an error does not need the lock, nor make a state
+        with self._transaction() as draft:
             if self.state.is_current(version):
                 return
-            chosen = self._committed(version)
-            make_current(chosen, self.settings, self.state, self._publish(), phases)
-            Waiting.forget(self.state)
+            publish = self._publish()
+            draft.restore(kept_version(self.state, version))
+            publish.stage(draft)
+            draft.commit()
+            publish.show(draft)
+            self._source().forget_waiting()
 
     def accept(self) -> None:
         """Say that what has paused this sync is right: the next step takes it at once.
@@ -305,12 +215,16 @@ class KGSync(Reader):
             ConfigError: There is nothing that could be taken.
         """
         with self.state.lock():
-            pause = Pause.of(self.state, self._current())
+            pause = Pause.of(self.state, current_version(self.state))
             if pause is None:
                 raise StateError(
                     f"nothing is paused in {self.state.path}: there is nothing to accept"
                 )
             pause.accept(self.state)
+
+    def status(self) -> Status:
+        """Where this sync stands; the store is not asked."""
+        return status_of(self.state, self.store)
 
     def compact(self) -> tuple[int, int]:
         """Give back the disk space of deleted literals, where an embedded store is published into.
@@ -350,94 +264,28 @@ class KGSync(Reader):
 
     # -- the stations of the line --------------------------------------------------------------
 
-    def _current_or_damage(self) -> tuple[CommittedVersion | None, tuple[str, ...]]:
-        """The committed version, or a warning about it if it is damaged and set aside."""
-        self.state.check_identity()  # training does not cure damage to it
-        try:
-            current = self._current()
-            if current is not None:
-                current.check_graph()  # a rebuild carries its ids on
-        except StateCorruptedError as error:
-            self.state.set_aside_current()
-            return None, (f"ids start anew, the damaged version was set aside: {error}",)
-        return current, ()
+    def _transaction(self) -> AbstractContextManager[Transaction]:
+        return transaction(self.state, self.settings, Phases(self.listener))
 
-    def _await_rest(
-        self,
-        store: GraphStore,
-        versions: VersionList,
-        ahead: tuple[GraphVersion, ...],
-        *,
-        initial: bool,
-    ) -> tuple[GraphVersion, ...]:
-        return await_rest(
-            store, versions, ahead, self.settings, self.state, self.listener, initial=initial
-        )
-
-    def _check_settings(self, current: CommittedVersion | None) -> None:
-        if current is None:
-            return
-        now, then = self.settings.fingerprint(), current.manifest.fingerprint
-        changed = sorted(key for key in now if now[key] != then.get(key))
-        if changed:
-            details = differences(
-                *({key: tree.get(key) for key in changed} for tree in (then, now))
-            )
-            raise SettingsChangedError(
-                f"settings that fix the meaning of the stored vectors have changed ({details}); "
-                "change them back, or run `kgsync rebuild` to train anew"
-            )
-
-    def _train(
-        self, reading: Reading, current: CommittedVersion | None, phases: Phases, cost: Cost
-    ) -> Trained:
-        use_threads(self.settings.run.threads)
-        from kgsync.training.learning import learn
-
-        return learn(reading, current, self._problem(reading), phases, cost)
-
-    def _adopted(
-        self, reading: Reading, vectors: dict[str, tuple[list[str], Any]], file: str
-    ) -> Trained:
-        use_threads(self.settings.run.threads)
-        from kgsync.training.learning import adopt
-
-        return adopt(reading, self._problem(reading), vectors, file)
-
-    def _problem(self, reading: Reading) -> Problem:
-        from kgsync.training.problem import Problem
-
-        return Problem.of(reading, self.settings, self.state.next_number())
-
-    def _commit(
-        self,
-        reading: Reading,
-        trained: Trained,
-        current: CommittedVersion | None,
-        phases: Phases,
-        cost: Cost,
-    ) -> StepReport:
-        publish = self._publish()
-        remember_files(reading.files, self.state)
-        return commit(reading, trained, current, self.settings, self.state, publish, phases, cost)
+    def _source(self) -> Source:
+        return Source(self.settings, self.state, Events(self.listener))
 
     def _opened(self) -> AbstractContextManager[GraphStore]:
         return opened(self._target, workspace=self.state.workspace)
 
+    def _check_settings(self, base: CommittedVersion | None) -> None:
+        if base is not None:
+            check_meaning(self.settings.fingerprint(), base.manifest.fingerprint)
 
-def _nothing_new(current: CommittedVersion | None, warnings: tuple[str, ...]) -> StepReport:
-    manifest = current.manifest if current else None
-    return StepReport(
-        "nothing new",
-        version=manifest.version if manifest else None,
-        graph_version=manifest.graph_version["name"] if manifest else None,
-        warnings=warnings,
-    )
+    def _learned(self, draft: Transaction, base: CommittedVersion | None) -> Trained:
+        return learn_as(draft.number, draft.taken, base, self.settings, draft.phases, draft.cost)
 
-
-def _empty_warnings(empty: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"<{name}> is in the catalogue, but empty: it was passed over" for name in empty)
-
-
-def _late_warnings(late: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"<{name}> turned up late and is older than the current version" for name in late)
+    def _finish(self, draft: Transaction, publish: PublishTarget, learned: Learned) -> None:
+        """Write the files, stage them in the store, move the pointer, show the version."""
+        self._source().remember(draft.taken, draft.number)
+        draft.write(learned)
+        with publish.held():
+            publish.stage(draft)
+            draft.commit()
+            publish.show(draft)
+        Pause.end(self.state)

@@ -29,7 +29,7 @@ class Pattern:
     prologue: str = ""
 
 
-Value = str | int | float | Decimal | Pattern | Iterable[str]
+Value = str | int | float | Decimal | Pattern | Iterable[Any]
 
 
 def check_iri(value: str) -> str:
@@ -93,15 +93,20 @@ def _moment(age: str) -> str:
     return f'"{then:%Y-%m-%dT%H:%M:%SZ}"^^<{_DATE_TIME}>'
 
 
-def _checked_triples(text: str) -> str:
-    """N-Triples, parsed and written anew, so that nothing else can be between them."""
+def _checked_triples(given: str | Iterable[Any]) -> str:
+    """N-Triples: triples of pyoxigraph as they are; a text parsed and written anew.
+
+    So nothing else can be between them.
+    """
     import pyoxigraph as ox
 
     form = ox.RdfFormat.N_TRIPLES
     try:
-        triples = ox.parse(text.encode(), format=form)
-        written = ox.serialize((quad.triple for quad in triples), format=form)
-    except SyntaxError as error:
+        triples: Iterable[Any] = given
+        if isinstance(given, str):
+            triples = (quad.triple for quad in ox.parse(given.encode(), format=form))
+        written = ox.serialize(triples, format=form)
+    except (SyntaxError, TypeError) as error:
         raise ConfigError(f"no triples: {error}") from None
     assert written is not None
     return written.decode()
@@ -116,7 +121,7 @@ _WRITERS: dict[str, tuple[tuple[type, ...], Callable[[Any], str]]] = {
     "iris": ((Iterable,), lambda values: " ".join(_bracketed(str(one)) for one in values)),
     "literal": ((str,), _quoted),
     "literals": ((Iterable,), lambda values: ", ".join(_quoted(str(one)) for one in values)),
-    "ntriples": ((str,), _checked_triples),
+    "ntriples": ((str, Iterable), _checked_triples),
     "pattern": ((Pattern,), lambda value: str(value.text)),
     "values": ((Iterable,), lambda values: " ".join(_quoted(str(one)) for one in values)),
 }

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pyoxigraph as ox
 
 from kgsync import KGSync
+from kgsync.common.checksums import RecordedFiles
 from kgsync.config import PublishSettings, StateSettings
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex, TermTable
@@ -73,9 +74,8 @@ def random_sidecar(folder: Path, entities: int = 500, dimension: int = 16) -> Pa
         "created": "2024-01-01T00:00:00+00:00",
         "model": {"name": "transe", "dimension": dimension},
     }
-    folder.mkdir()
     write_sidecar(
-        folder,
+        RecordedFiles(folder),
         Sidecar(
             tables,
             {"entity": iris, "relation": relations},

@@ -16,10 +16,11 @@ from kgsync.common.seeds import Seeds
 from kgsync.config import Settings, load_settings
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.graph.living import Living
+from kgsync.graph.reading import Reading
 from kgsync.graph.stores import opened
 from kgsync.models import model_class
 from kgsync.models.base import Model
-from kgsync.source.reading import Earlier, Reading, read_version, versions_of
+from kgsync.source.reading import Earlier, read_version, versions_of
 from kgsync.training.offline import train_offline
 from kgsync.training.problem import Problem
 from kgsync.training.threads import use_threads

@@ -19,12 +19,13 @@ from kgsync.evaluation.classification import triple_classification
 from kgsync.evaluation.ranking import HITS, LinkPrediction
 from kgsync.evaluation.stability import MeanChange
 from kgsync.graph.living import Living
+from kgsync.graph.reading import Reading
 from kgsync.graph.split import edge_hashes
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import GraphVersion
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model
-from kgsync.source.reading import Earlier, Reading, read_version, versions_of
+from kgsync.source.reading import Earlier, read_version, versions_of
 from kgsync.training.backends import warm_up
 from kgsync.training.learning import Learner
 from kgsync.training.problem import Problem

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from kgsync.common.listener import Listener
+from kgsync.common import events
+from kgsync.common.listener import Events
 from kgsync.common.printable import printable, printable_json
 from kgsync.errors import KgsyncError
 
@@ -79,10 +80,10 @@ class Output:
         self._err.print(f"kgsync: {printable(str(error))}", style="red")
 
     @contextmanager
-    def listening(self) -> Iterator[Listener]:
+    def listening(self) -> Iterator[Events]:
         """Progress of a long command: bars on a terminal, plain lines elsewhere."""
         if not self._err.is_terminal:
-            yield _Lines(self._err)
+            yield Events(_Lines(self._err))
             return
         columns = (
             TextColumn("{task.description:14}"),
@@ -91,7 +92,7 @@ class Output:
             TimeElapsedColumn(),
         )
         with Progress(*columns, console=self._err, transient=True) as self._bars:
-            yield _Bars(self._bars)
+            yield Events(_Bars(self._bars))
 
     def _pause(self) -> None:
         """Take the bar off the terminal; the next phase puts it back."""
@@ -106,12 +107,13 @@ class _Bars:
         self._progress = progress
         self._task = progress.add_task("starting", total=None)
 
-    def phase(self, name: str) -> None:
-        self._progress.start()
-        self._progress.reset(self._task, description=name, total=None)
-
-    def progress(self, name: str, done: int, total: int) -> None:
-        self._progress.update(self._task, description=name, completed=done, total=total)
+    def __call__(self, event: events.Event) -> None:
+        match event:
+            case events.PhaseStarted(name):
+                self._progress.start()
+                self._progress.reset(self._task, description=name, total=None)
+            case events.Progress(name, done, total):
+                self._progress.update(self._task, description=name, completed=done, total=total)
 
 
 class _Lines:
@@ -121,14 +123,16 @@ class _Lines:
         self._console = console
         self._last = time.monotonic()
 
-    def phase(self, name: str) -> None:
-        self._console.out(f"{name} ...")
-        self._last = time.monotonic()
+    def __call__(self, event: events.Event) -> None:
+        match event:
+            case events.PhaseStarted(name):
+                self._tell(f"{name} ...")
+            case events.Progress(name, done, total) if time.monotonic() - self._last > 5:
+                self._tell(f"{name} {done}/{total}")
 
-    def progress(self, name: str, done: int, total: int) -> None:
-        if time.monotonic() - self._last > 5:
-            self._console.out(f"{name} {done}/{total}")
-            self._last = time.monotonic()
+    def _tell(self, line: str) -> None:
+        self._console.out(line)
+        self._last = time.monotonic()
 
 
 output = Output()

@@ -8,7 +8,8 @@ from kgsync.cli.output import output
 
 if TYPE_CHECKING:
     from kgsync.graph.change import ChangeCounts
-    from kgsync.state.report import Plan, Status, StepReport
+    from kgsync.service.status import Status
+    from kgsync.state.report import Plan, StepReport
 
 __all__ = ["show_history", "show_plan", "show_report", "show_status"]
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kgsync.errors import StateCorruptedError
 
 __all__ = [
     "FOLDER",
+    "RecordedFiles",
     "read_json",
     "recorded",
     "sha256_of",
@@ -20,6 +24,8 @@ __all__ = [
 
 FOLDER = "embeddings"
 """Of the sidecar files, in the folder of a version."""
+_BUFFER = 1 << 20
+"""Bytes that are hashed at a time."""
 
 
 def sha256_of(path: Path) -> str:
@@ -39,6 +45,67 @@ def recorded(path: Path) -> dict[str, Any]:
         OSError: It cannot be read.
     """
     return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+
+
+class RecordedFiles:
+    """Writes the files of one folder; each is hashed while it is written, so nobody reads it again.
+
+    A file is on the disk, safe from a power cut, when it is recorded.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Name the folder, which is made if it is not there."""
+        self.folder = folder
+        self.recorded: dict[str, dict[str, Any]] = {}
+        """Name -> sha256, bytes."""
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[BinaryIO]:
+        """A new file, open for writing from its beginning to its end.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / name).open("wb") as file:
+            hashing = _Hashing(file)
+            # Writers of Parquet send many small pieces.
+            buffered = io.BufferedWriter(hashing, _BUFFER)
+            try:
+                yield buffered
+                buffered.flush()
+            finally:
+                hashing.is_over = True  # what a failure left in the buffer goes nowhere
+                buffered.detach()
+            file.flush()
+            os.fsync(file.fileno())
+        self.recorded[name] = {"sha256": hashing.sha256.hexdigest(), "bytes": hashing.size}
+
+
+class _Hashing(io.RawIOBase):
+    """Passes on what is written, and hashes it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+        self.sha256 = hashlib.sha256()
+        self.size = 0
+        self.is_over = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        view = memoryview(data)
+        if view.nbytes and not self.is_over:
+            flat = view.cast("B")
+            self._file.write(flat)
+            self.sha256.update(flat)
+            self.size += view.nbytes
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self.size
 
 
 def sidecar_files(files: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -72,16 +72,37 @@ class ChangeSet:
         cls, old: Snapshot, new: Snapshot, terms: TermIndex, splitter: Splitter
     ) -> ChangeSet:
         """The change that leads from `old` to `new`."""
-        added, deleted = new.minus(old), old.minus(new)
+        edges = new.minus(old), old.minus(new)
+        return cls.known(edges, (old, new), terms, splitter)
+
+    @classmethod
+    def known(
+        cls,
+        edges: tuple[Snapshot, Snapshot],
+        versions: tuple[Snapshot, Snapshot],
+        terms: TermIndex,
+        splitter: Splitter,
+    ) -> ChangeSet:
+        """The change whose edges are known.
+
+        Args:
+            edges: Those that were added and deleted.
+            versions: The older and the newer version.
+            terms: Ids of both.
+            splitter: Tells the part of an edge.
+        """
+        added, deleted = edges
+        old, new = versions
+        # What is new stands in an edge that is new, so there is no need to look at the others.
         return cls(
             added,
             deleted,
             splitter.parts(added, terms),
             splitter.parts(deleted, terms),
-            _minus(new.entities, old.entities),
-            _minus(old.entities, new.entities),
-            _minus(new.relation_ids, old.relation_ids),
-            _minus(old.relation_ids, new.relation_ids),
+            _minus(added.entities, old.entities),
+            _minus(deleted.entities, new.entities),
+            _minus(added.relation_ids, old.relation_ids),
+            _minus(deleted.relation_ids, new.relation_ids),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -245,7 +266,11 @@ def _elements(change: str, kind: str, iris: Any) -> Any:
 
 
 def _minus(ids: Ids, others: Ids) -> Ids:
-    return np.setdiff1d(ids, others, assume_unique=True).astype(np.int32)
+    """Sorted ids that are not among other sorted ids."""
+    at = np.searchsorted(others, ids)
+    found = at < len(others)
+    found[found] = others[at[found]] == ids[found]
+    return ids[~found]
 
 
 def _by_part(parts: Parts) -> tuple[int, int, int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kgsync.errors import ConfigError
 from kgsync.graph.watch import StoreWatch
 
-__all__ = ["Auth", "Endpoint"]
+__all__ = ["Auth", "Endpoint", "watched"]
 
 Auth = Literal["none", "basic", "digest", "bearer"]
 
@@ -83,6 +83,12 @@ class Endpoint:
         return replace(
             self, user=found.get("user"), password=found.get("password"), token=found.get("token")
         )
+
+
+def watched(target: Any) -> tuple[Any, StoreWatch]:
+    """The same store, and who watches it, if it is an endpoint."""
+    watch = StoreWatch()
+    return (replace(target, watch=watch) if isinstance(target, Endpoint) else target), watch
 
 
 def _bare(url: str) -> str:

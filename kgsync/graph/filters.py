@@ -33,6 +33,11 @@ class EdgeFilter:
         }
         return kept, dropped
 
+    @property
+    def is_per_edge(self) -> bool:
+        """Whether an edge is kept or dropped whatever the other edges are."""
+        return self.min_degree <= 1
+
     def _by_predicate(self, edges: Snapshot, terms: TermIndex) -> Snapshot:
         if not self.include and not self.exclude:
             return edges

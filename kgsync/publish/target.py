@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from kgsync import queries
 from kgsync.common.retrying import Retry
-from kgsync.errors import ConfigError, PermanentStoreError
+from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
+from kgsync.graph.rights import check_rights
 from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
+from kgsync.publish.literals.content import Content
 from kgsync.publish.literals.copies import LiteralCopies
 from kgsync.publish.metadata.graph import MetadataGraph
 from kgsync.publish.settings import PublishSettings
 from kgsync.queries import check_iri
+from kgsync.state.committed import CommittedVersion
 from kgsync.state.directory import State, VersionFolder
 from kgsync.state.manifest import Manifest
+from kgsync.state.transaction import Transaction
 
 __all__ = ["PublishTarget"]
 
@@ -54,6 +57,8 @@ class PublishTarget:
         name = settings.graph or f"urn:kgsync:{slug(state.path.name) or 'graph'}"
         self._graph = MetadataGraph(check_iri(name), state.uuid, settings.base_url)
         self._literals = LiteralCopies(settings, self._graph, state)
+        self._kept: ExitStack | None = None
+        self._open: GraphStore | None = None
 
     @property
     def graph(self) -> str:
@@ -78,12 +83,12 @@ class PublishTarget:
         with opened(self._state.path / "metadata.oxigraph") as store:
             yield store
 
-    def check(self, source: GraphStore, current: VersionFolder | None) -> None:
+    def check(self, source: GraphStore, base: CommittedVersion | None) -> None:
         """See before any work that publishing can succeed, and catch up on what it missed.
 
         Args:
             source: The open source.
-            current: The committed version, which is published again if the store does not show
+            base: The committed version, which is published again if the store does not show
                 it; None leaves it at the history, which is described wherever it is not.
 
         Raises:
@@ -92,9 +97,10 @@ class PublishTarget:
         """
         if not self._enabled:
             return
+        current = base.folder if base else None
         with self._store(source) as store:
             head = self._graph.head(store)
-            store.update(queries.load("_nothing").bind())  # fails now, not after training
+            check_rights(store)  # fails now, not after training
             shown = current is not None and head == current.manifest.version
             self._describe_missing(store, thorough=not shown)
             if current is None:
@@ -102,36 +108,54 @@ class PublishTarget:
             if head != current.manifest.version or self._literals.is_missing(store, current):
                 self._literals.write(store, current)
                 self._literals.link(store, current)
-                self._flip(store, current.manifest.version, ())
+                self._flip(store, current, ())
 
-    def stage(self, folder: VersionFolder) -> dict[str, float] | None:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the store open from its first use to the end of this: a step opens it once."""
+        with ExitStack() as self._kept:
+            try:
+                yield
+            finally:
+                self._open = None
+        self._kept = None
+
+    def stage(self, draft: Transaction) -> None:
         """Describe a version that is about to be committed, and copy its vectors if they are to be.
 
-        Returns:
-            How many literals were written; see `StepReport.literals`.
-        """
+        Of an older version that is to be current again, only what is missing is written.
 
-        def write(store: GraphStore) -> dict[str, float] | None:
+        Raises:
+            StoreError: The store cannot be written, or what is there is not ours.
+            StateCorruptedError: A file to publish is not what was committed.
+        """
+        contents = draft.contents
+        content = Content.of(contents.sidecar) if contents else None
+
+        def stage(store: GraphStore) -> dict[str, float] | None:
             if self._graph.described(store) < len(self._state.history.created):
                 self._describe_missing(store)
-            counts = self._literals.write(store, folder)
+            counts = self._literals.write(store, draft.folder, content)
             # A description that is there is of one that was never committed.
-            self._describe(store, folder.manifest, folder.path)
-            self._literals.link(store, folder)
+            self._describe(store, draft.folder.manifest, draft.folder.path)
+            self._literals.link(store, draft.folder)
             return counts
 
-        return self._write(write)
-
-    def stage_again(self, folder: VersionFolder) -> None:
-        """Make sure that an older version, and all of the history, is as staging leaves it."""
-
-        def write(store: GraphStore) -> None:
+        def stage_again(store: GraphStore) -> None:
             self._graph.head(store)
             self._describe_missing(store)
-            self._literals.write(store, folder)
-            self._literals.link(store, folder)
+            self._literals.write(store, draft.folder)
+            self._literals.link(store, draft.folder)
 
-        self._write(write)
+        with draft.phases("stage"):
+            if contents is None:
+                self._write(stage_again)
+            else:
+                draft.amend(self._write(stage))
+
+    def show(self, draft: Transaction) -> None:
+        """Show a committed version as the current one; see `Transaction.show`."""
+        draft.show(self._shown)
 
     def _describe_missing(self, store: GraphStore, *, thorough: bool = True) -> None:
         """Describe those committed versions that the store does not know, and only those.
@@ -168,22 +192,22 @@ class PublishTarget:
         endpoint = self._source.url if isinstance(self._source, Endpoint) else None
         self._graph.stage(store, manifest, path, endpoint=endpoint)
 
-    def flip(self, version: int, without_files: Iterable[int]) -> None:
-        """Show a committed version as the current one, and others as having no files."""
+    def _shown(self, folder: VersionFolder, without_files: list[int]) -> None:
+        """Show a version as the current one, and others as having no files."""
 
         def write(store: GraphStore) -> None:
-            self._flip(store, version, without_files)
+            self._flip(store, folder, without_files)
             # What was deleted slows an embedded store down until it is flushed, and every flush
             # makes it merge its files, which takes the longer the more it holds.
-            if version % _FLUSHED == 0 and isinstance(store, FlushingStore):
+            if folder.manifest.version % _FLUSHED == 0 and isinstance(store, FlushingStore):
                 store.flush()
 
         self._write(write)
 
-    def _flip(self, store: GraphStore, version: int, without_files: Iterable[int]) -> None:
-        self._graph.flip(store, version)
+    def _flip(self, store: GraphStore, folder: VersionFolder, without_files: Iterable[int]) -> None:
+        self._graph.flip(store, folder.manifest.version)
         self._graph.forget_files(store, without_files)
-        self._literals.drop_old(store, self._state.version(version))
+        self._literals.drop_old(store, folder)
 
     def compact(self) -> tuple[int, int]:
         """Give back the disk space of what was deleted from the store; see `CompactStore`."""
@@ -200,10 +224,31 @@ class PublishTarget:
             return None
 
         def attempt() -> T:
-            with self._store(None) as store:
-                return write(store)
+            try:
+                with self._opened() as store:
+                    return write(store)
+            except TransientStoreError:
+                self._let_go()
+                raise
 
         return Retry(patience=_PATIENCE_SECONDS, first=1.0, most=1.0).call(attempt)
+
+    @contextmanager
+    def _opened(self) -> Iterator[GraphStore]:
+        """The store to publish into, opened for this, or for as long as it is held."""
+        if self._kept is None:
+            with self._store(None) as store:
+                yield store
+            return
+        if self._open is None:
+            self._open = self._kept.enter_context(self._store(None))
+        yield self._open
+
+    def _let_go(self) -> None:
+        """Close a store that is held: it failed, and is opened again for the next try."""
+        self._open = None
+        if self._kept is not None:
+            self._kept.close()
 
     @contextmanager
     def _store(self, source: GraphStore | None) -> Iterator[GraphStore]:

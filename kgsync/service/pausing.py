@@ -8,34 +8,21 @@ filled again, so it is only taken when it has been at rest for `quiet_period`, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from kgsync.common.durations import seconds_of
-from kgsync.common.listener import Listener
-from kgsync.errors import (
-    ConfigError,
-    KgsyncError,
-    LargeRemovalError,
-    TransientStoreError,
-    VersionError,
-)
-from kgsync.source.gathering import Choice
-from kgsync.source.reading import Reading, check_removal
-from kgsync.source.settings import ReadingSettings
-from kgsync.source.settling import wait_for_rest
+from kgsync.errors import ConfigError, KgsyncError, LargeRemovalError, VersionError
+from kgsync.graph.reading import Reading
 from kgsync.state.committed import CommittedVersion
 from kgsync.state.directory import State
 
-__all__ = ["Pause", "pausing", "read_checked"]
+__all__ = ["Pause", "pausing"]
 
 _FILE = "pause.json"
 _SLACK = 1.1
 """A removal that was accepted may have grown by so much meanwhile."""
-_NOTABLE_SHARE = 0.001
-"""Of the edges of a live graph: if more are gone, they may be about to come back."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +60,7 @@ class Pause:
     def of(cls, state: State, current: CommittedVersion | None) -> Pause | None:
         """The pause that is about what is current now."""
         pause = cls.load(state)
-        base = current.manifest.version if current else None
+        base = current.number if current else None
         return pause if pause is not None and pause.base == base else None
 
     @classmethod
@@ -82,14 +69,13 @@ class Pause:
         share = error.removed_share if isinstance(error, LargeRemovalError) else None
         earlier = cls.of(state, current)
         since = earlier.since if earlier else datetime.now(UTC).isoformat(timespec="seconds")
-        base = current.manifest.version if current else None
+        base = current.number if current else None
         state.remember(_FILE, asdict(cls(base, since, str(error), share)))
 
     @staticmethod
     def end(state: State) -> None:
         """The incident is over."""
-        with state.writing("the end of a pause"):
-            (state.path / _FILE).unlink(missing_ok=True)
+        state.forget(_FILE)
 
     def accept(self, state: State) -> None:
         """Take what there is with the next step; only called under the lock of the state.
@@ -122,73 +108,3 @@ def pausing(state: State, current: CommittedVersion | None) -> Iterator[None]:
     except (VersionError, LargeRemovalError) as error:
         Pause.begin(state, current, error)
         raise
-
-
-def read_checked(
-    read: Callable[[], Choice],
-    current: CommittedVersion | None,
-    settings: ReadingSettings,
-    state: State,
-    listener: Listener,
-    *,
-    shared: bool,
-    allow_large_removal: bool,
-) -> Choice:
-    """What is read, if it may be taken: neither too much is gone, nor is half of it coming back.
-
-    Args:
-        read: Reads the version to take.
-        current: The committed version.
-        settings: `max_removed` and `quiet_period`.
-        state: Knows of a pause; that it is over is for the caller to note, with what comes of it.
-        listener: Hears what is waited for.
-        shared: Whether others may be filling the graph.
-        allow_large_removal: Take it as it is.
-
-    Raises:
-        LargeRemovalError: It would remove too much.
-        TransientStoreError: It is still being filled.
-    """
-    choice, pause = read(), Pause.of(state, current)
-    reading, settle = choice.reading, settings.source.quiet_period
-    if allow_large_removal or (pause is not None and pause.allows(reading)):
-        return choice
-    check_removal(reading, settings)
-    notable = reading.version.live and reading.removed_share > _NOTABLE_SHARE
-    doubtful = pause is not None or (shared and notable)
-    if doubtful and reading.change and current is not None and seconds_of(settle):
-        again = _read_at_rest(reading, lambda: read().reading, settle, listener)
-        check_removal(again, settings)
-        choice = replace(choice, reading=again)
-    return choice
-
-
-def _read_at_rest(
-    first: Reading, read: Callable[[], Reading], settle: str, listener: Listener
-) -> Reading:
-    """Read a graph a second time after `quiet_period`, and take that if nothing is coming back.
-
-    While a graph is filled again, edges of the last version come back and none go; under steady
-    change about as many come back as go.
-
-    Args:
-        first: What was read just now.
-        read: Reads it again.
-        settle: How long to wait.
-        listener: Hears that it is waited, and may end that by raising something.
-
-    Raises:
-        TransientStoreError: It is still being filled.
-    """
-    wait_for_rest(seconds_of(settle), listener)
-    second = read()
-    deleted = first.change.deleted_triples, second.change.deleted_triples
-    back = len(deleted[0].minus(deleted[1]))
-    gone = len(deleted[1].minus(deleted[0]))
-    moved = not first.version.live and first.edges != second.edges
-    if moved or back > gone:
-        raise TransientStoreError(
-            f"the graph is still being filled: in {settle} {back:,} missing edges came back and "
-            f"{gone:,} went; it is taken when it has been at rest for so long"
-        )
-    return second

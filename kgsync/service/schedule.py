@@ -17,14 +17,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from kgsync.common.durations import seconds_of
-from kgsync.common.listener import Listener
+from kgsync.common.events import (
+    Event,
+    Paused,
+    PhaseStarted,
+    Progress,
+    Resumed,
+    RetryPlanned,
+    RunEnded,
+    RunStarted,
+    ScheduleEnded,
+    StoreWaited,
+)
+from kgsync.common.listener import Events
 from kgsync.common.retrying import Retry
 from kgsync.errors import (
     ConfigError,
@@ -34,19 +45,16 @@ from kgsync.errors import (
     TransientStoreError,
 )
 from kgsync.service.pausing import Pause
+from kgsync.service.run_listeners import run_listeners
 from kgsync.service.run_status import RunFile, RunStatus, moment
 from kgsync.service.settings import ScheduleSettings
+from kgsync.service.syncs import ScheduledSync
 from kgsync.service.triggers import trigger_of
-
-if TYPE_CHECKING:
-    from kgsync.sync import KGSync
 
 __all__ = ["Schedule"]
 
 _COMMITTING = "commit", "publish"
 """Phases that a step ends with: from here on it is finished."""
-_LONG = "waiting for rest", "compile", "train", "update"
-"""Phases that the status tells of."""
 _LOOK_SECONDS = 0.5
 """How often a waiting main thread looks for signals that the system gave to another thread."""
 _JUMP_SECONDS = 5.0
@@ -59,7 +67,7 @@ class Schedule:
     """Runs one or more syncs, each at its times, one at a time."""
 
     def __init__(
-        self, syncs: Sequence[KGSync], every: str | None = None, cron: str | None = None
+        self, syncs: Sequence[ScheduledSync], every: str | None = None, cron: str | None = None
     ) -> None:
         """Find out when to run.
 
@@ -177,15 +185,14 @@ class Schedule:
             # What comes due in the meantime is left to be made up for, in one run, afterwards.
             due = job.next_run_time
             self._move(graph, None)
-            graph.begin()
+            graph.tell(RunStarted())
             try:
                 next_run = graph.run(due)
             except _AbandonedError:
-                graph.end("abandoned")
+                graph.tell(RunEnded("abandoned"))
                 _log.info("%s: the running step was abandoned", graph.name)
                 return
             except KgsyncError as error:
-                _log.error("%s: %s; its schedule has ended", graph.name, error)
                 self._give_up(graph, error)
                 return
             self._move(graph, next_run)
@@ -196,7 +203,7 @@ class Schedule:
 
     def _give_up(self, graph: _Graph, error: Exception) -> None:
         _let_go(error)
-        graph.end("error", last_error=str(error) or repr(error), stopped=moment())
+        graph.tell(ScheduleEnded(error))
         self.errors.append(error)
         with suppress(JobLookupError):
             self._scheduler.remove_job(graph.job)
@@ -208,13 +215,15 @@ class Schedule:
 class _Graph:
     """One sync of the schedule."""
 
-    def __init__(self, sync: KGSync, settings: ScheduleSettings) -> None:
+    def __init__(self, sync: ScheduledSync, settings: ScheduleSettings) -> None:
         self.sync = sync
         self.settings = settings
         self.trigger = trigger_of(settings)
         self.name = sync.state.path.name
         times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
         self.file = RunFile(sync.state, times)
+        self.tell = Events(*run_listeners(self.name, self.file))
+        """Tells whoever hears the events of this graph."""
         self.job: str = ""
         self._hurried: int | None = None
         self._paused = 0
@@ -224,7 +233,8 @@ class _Graph:
     def abandoning(self, stopping: threading.Event) -> Iterator[None]:
         """Let steps be abandoned for a while."""
         listener = self.sync.listener
-        self.sync.listener = _Abandoning(listener, stopping, self.file)
+        self.tell = Events(*run_listeners(self.name, self.file), listener)
+        self.sync.listener = Events(_Abandoning(stopping), self.tell)
         try:
             yield
         finally:
@@ -253,19 +263,7 @@ class _Graph:
         """Go on with a pause of an earlier process."""
         pause = Pause.load(self.sync.state)
         if pause is not None:
-            self.file.update(paused_since=pause.since, paused_reason=pause.reason)
-
-    def begin(self) -> None:
-        """Note that a run begins."""
-        runs = self.file.status.runs + 1
-        self.file.update(last_start=moment(), last_end=None, next_run=None, runs=runs)
-
-    def end(self, outcome: str, **changes: Any) -> None:
-        """Note how a run ended."""
-        if changes.get("last_error"):
-            changes["last_error_at"] = moment()
-        over = {"waiting_for": None, "phase": None}
-        self.file.update(last_end=moment(), last_outcome=outcome, **over, **changes)
+            self.tell(Paused(pause.reason, since=pause.since))
 
     def run(self, due: datetime) -> datetime:
         """Take all versions there are.
@@ -281,58 +279,33 @@ class _Graph:
             SettingsChangedError: The settings fit the stored vectors no more.
         """
         watch = self.sync.watch
-        watch.on_wait = self._wait_for
-        started, busy = time.monotonic(), watch.busy_seconds
+        watch.on_wait = lambda reason: self.tell(StoreWaited(reason))
+        started, busy, succeeded = time.monotonic(), watch.busy_seconds, False
         try:
-            outcome = self._catch_up()
-            changes: dict[str, Any] = {
-                "paused_since": None,
-                "paused_reason": None,
-                "transient_errors_in_row": 0,
-            }
+            outcome, succeeded = self._catch_up(), True
             if self.file.status.paused_since:
-                _log.info("%s: resumed", self.name)
-                changes["last_error"] = None
+                self.tell(Resumed())
             self._paused = 0
             next_run = self._regular(due)
         except (ConfigError, SettingsChangedError, _AbandonedError):
             raise
         except (TransientStoreError, StateLockedError) as error:
-            outcome, changes, next_run = self._retry(error, self._regular(due))
+            outcome, next_run = "error that may pass", self._retry(error, self._regular(due))
         except Exception as error:  # noqa: BLE001  # whatever it is, it may be over tomorrow
-            outcome, changes, next_run = self._pause(error, self._regular(due))
+            outcome, next_run = "paused", self._pause(error, self._regular(due))
         spent = watch.busy_seconds - busy
         put_off, next_run = self._put_off(next_run, spent, time.monotonic() - started)
-        self.end(
-            outcome,
-            next_run=moment(next_run),
-            store_seconds=round(spent, 3),
-            put_off=put_off,
-            **changes,
-        )
+        self.tell(RunEnded(outcome, next_run, spent, put_off, succeeded))
         return next_run
-
-    def _wait_for(self, reason: str | None) -> None:
-        if reason is not None:
-            _log.warning("%s: waiting: %s", self.name, reason)
-        self.file.update(waiting_for=reason)
 
     def _catch_up(self) -> str:
         """Step until there is nothing new; returns what came of it."""
         commits = 0
         while (report := self.sync.step()).changed:
             commits += 1
-            self.file.update(commits=self.file.status.commits + 1)
-            seconds = sum(report.seconds.values())
-            done = f"version {report.version}: {report.action} from {report.graph_version}"
-            _log.info("%s: %s in %.1f s", self.name, done, seconds)
-            for warning in report.warnings:
-                _log.warning("%s: %s", self.name, warning)
             if not report.behind:
                 break
-        outcome = f"{commits} version(s) committed" if commits else str(report)
-        _log.debug("%s: %s", self.name, outcome)
-        return outcome
+        return f"{commits} version(s) committed" if commits else str(report)
 
     def _regular(self, due: datetime) -> datetime:
         """When the schedule wants the next run, also if the clock was set meanwhile."""
@@ -342,7 +315,8 @@ class _Graph:
         longest = seconds_of(self.settings.every) + seconds_of(self.settings.jitter)
         return min(due, now + timedelta(seconds=longest))
 
-    def _retry(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
+    def _retry(self, error: Exception, due: datetime) -> datetime:
+        """Plan another try after an error that may pass; returns when."""
         status = self.file.status
         row = status.transient_errors_in_row + 1
         wait = max(_delay(self.settings, row), getattr(error, "retry_after", 0.0))
@@ -350,34 +324,17 @@ class _Graph:
         next_run = later if row <= self.settings.retries else max(later, due)
         if status.paused_since and not getattr(error, "retry_after", 0.0):
             next_run = min(next_run, due)  # it may be over soon
-        _log.warning("%s: %s; next try %s", self.name, error, moment(next_run))
-        changes: dict[str, Any] = {
-            "transient_errors_in_row": row,
-            "transient_errors": status.transient_errors + 1,
-            "last_error": str(error),
-        }
-        if status.paused_since:
-            changes["paused_reason"] = str(error)
-        return "error that may pass", changes, next_run
+        self.tell(RetryPlanned(error, row, next_run))
+        return next_run
 
-    def _pause(self, error: Exception, due: datetime) -> tuple[str, dict[str, Any], datetime]:
-        status, reason = self.file.status, str(error) or repr(error)
-        if reason != status.paused_reason:
-            if isinstance(error, KgsyncError | OSError):
-                _log.error("%s: paused: %s", self.name, reason)
-            else:
-                _log.exception("%s: paused by an unexpected error", self.name)
+    def _pause(self, error: Exception, due: datetime) -> datetime:
+        """Leave the graph alone for a while; returns until when."""
+        reason = str(error) or repr(error)
+        self.tell(Paused(reason, error, news=reason != self.file.status.paused_reason))
         _let_go(error)
-        since = status.paused_since or moment()
         self._paused += 1
         later = datetime.now(UTC) + timedelta(seconds=_delay(self.settings, self._paused))
-        changes = {
-            "paused_since": since,
-            "paused_reason": reason,
-            "last_error": reason,
-            "transient_errors_in_row": 0,
-        }
-        return "paused", changes, min(later, due)
+        return min(later, due)
 
     def _put_off(
         self, next_run: datetime, spent: float, took: float
@@ -419,32 +376,26 @@ class _AbandonedError(Exception):
 
 
 class _Abandoning:
-    """Passes on what it hears, and leaves a step that is not being committed when told to stop."""
+    """A listener that leaves a step that is not being committed when told to stop."""
 
-    def __init__(self, listener: Listener, stopping: threading.Event, file: RunFile) -> None:
-        self._listener = listener
+    def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping
-        self._file = file
 
-    def phase(self, name: str) -> None:
-        if self._stopping.is_set() and name not in _COMMITTING:
-            raise _AbandonedError
-        if name in _LONG:
-            self._file.update(phase=name)
-        self._listener.phase(name)
-
-    def progress(self, name: str, done: int, total: int) -> None:
-        if self._stopping.is_set():
-            raise _AbandonedError
-        self._listener.progress(name, done, total)
+    def __call__(self, event: Event) -> None:
+        match event:
+            case PhaseStarted(phase) if phase in _COMMITTING:
+                return
+            case PhaseStarted() | Progress() if self._stopping.is_set():
+                raise _AbandonedError
 
 
-def _times(sync: KGSync, every: str | None, cron: str | None) -> ScheduleSettings:
-    settings = sync.settings.schedule
+def _times(sync: ScheduledSync, every: str | None, cron: str | None) -> ScheduleSettings:
+    settings: ScheduleSettings = sync.settings.schedule
     if every is None and cron is None:
         return settings
     given = replace(settings, every=every, cron=cron)
-    return replace(sync.settings, schedule=given).schedule  # checked
+    checked: ScheduleSettings = replace(sync.settings, schedule=given).schedule
+    return checked
 
 
 def _delay(settings: ScheduleSettings, tries: int) -> float:

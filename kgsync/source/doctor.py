@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from kgsync import queries
 from kgsync.errors import KgsyncError, StoreError
 from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.graph.rights import check_rights
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import VersionList
 from kgsync.source.reading import versions_of
@@ -135,7 +135,7 @@ def _of_rights(store: GraphStore) -> Iterator[Finding]:
         )
         return
     try:
-        store.update(queries.load("_nothing").bind())
+        check_rights(store)
         yield Finding("writing", "ok", "updates are allowed: metadata goes into the store")
     except KgsyncError as error:
         yield Finding("writing", "problem", str(error), _remedy(error))

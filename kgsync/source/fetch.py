@@ -18,12 +18,13 @@ from kgsync.graph.port import (
     TripleBatch,
     TripleSource,
 )
+from kgsync.graph.reading import Fetched, Way
 from kgsync.graph.rows import Rows, Skipped
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
+from kgsync.source.base import Base
 from kgsync.source.buckets import checksum
 from kgsync.source.costs import Costs
-from kgsync.source.fetched import Base, Fetched, Way
 from kgsync.source.moving import fetch_moving
 from kgsync.source.scanning import MovedError, count_after, scan_strictly
 
@@ -153,6 +154,7 @@ def _by_difference(
         if checked
         else "both versions are in the store",
         "" if checked else _UNCHECKED,
+        (added_edges, deleted_edges),
     )
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from kgsync.common.durations import seconds_of
 from kgsync.graph.port import GraphStore
+from kgsync.graph.reading import Reading
 from kgsync.graph.versions import GraphVersion
-from kgsync.source.reading import Earlier, Reading, read_version
+from kgsync.source.notes import CommittedBase, Notes
+from kgsync.source.reading import Earlier, read_version
 from kgsync.source.settings import ReadingSettings
-from kgsync.state.committed import CommittedVersion
-from kgsync.state.directory import State
 
 __all__ = ["Choice", "Waiting", "choose"]
 
@@ -36,26 +36,25 @@ class Waiting:
     """Graph version -> how many triples it adds or deletes."""
 
     @classmethod
-    def load(cls, state: State, current: CommittedVersion | None) -> Waiting | None:
+    def load(cls, notes: Notes, current: CommittedBase | None) -> Waiting | None:
         """What waits to change the current version."""
         try:
-            data = state.recall(_FILE)
+            data = notes.recall(_FILE)
             waiting = cls(int(data["base"]), str(data["since"]), dict(data["triples"]))
             datetime.fromisoformat(waiting.since)
         except (ValueError, KeyError, TypeError):
             return None  # only the time it has waited is lost
-        known = current is not None and waiting.base == current.manifest.version
+        known = current is not None and waiting.base == current.number
         return waiting if known else None
 
-    def save(self, state: State) -> None:
-        """Remember it; only called under the lock of the state."""
-        state.remember(_FILE, asdict(self))
+    def save(self, notes: Notes) -> None:
+        """Remember it; only called while the state is locked."""
+        notes.remember(_FILE, asdict(self))
 
     @staticmethod
-    def forget(state: State) -> None:
+    def forget(notes: Notes) -> None:
         """Nothing waits any more."""
-        with state.writing("the waiting changes"):
-            (state.path / _FILE).unlink(missing_ok=True)
+        notes.forget(_FILE)
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,9 @@ class Choice:
 def choose(
     store: GraphStore,
     ahead: tuple[GraphVersion, ...],
-    current: CommittedVersion | None,
+    current: CommittedBase | None,
     settings: ReadingSettings,
-    state: State,
+    notes: Notes,
     *,
     now: bool = False,
 ) -> Choice:
@@ -96,15 +95,15 @@ def choose(
         ahead: The versions to do, at least one.
         current: The committed version; the first one is always worth a step.
         settings: Everything about reading; `min_change`, `max_wait`, `latest_only`.
-        state: Knows what waits already. Nothing is written.
+        notes: Knows what waits already. Nothing is written.
         now: Take what there is, however small.
 
     Raises:
         VersionError: A version has no edges to embed or to train on.
         StoreError: It could not be read completely.
     """
-    schedule, earlier = settings.schedule, Earlier.committed(current, settings, state)
-    remembered = Waiting.load(state, current)
+    schedule, earlier = settings.schedule, Earlier.committed(current, settings, notes)
+    remembered = Waiting.load(notes, current)
     seen = _still_there(remembered, ahead)
     last = len(ahead) - 1
     start = last if schedule.latest_only else 0
@@ -121,13 +120,12 @@ def choose(
         if current is None or triples == 0 or triples >= schedule.min_change:
             return Choice(reading)
         seen[ahead[position].name] = triples
-    assert current is not None
     since = remembered.since if remembered else datetime.now(UTC).isoformat(timespec="milliseconds")
     wait = timedelta(seconds=seconds_of(schedule.max_wait))
     until = datetime.fromisoformat(since) + wait
-    if now or datetime.now(UTC) >= until:
+    if current is None or now or datetime.now(UTC) >= until:
         return Choice(reading)
-    waiting = Waiting(current.manifest.version, since, seen)
+    waiting = Waiting(current.number, since, seen)
     return Choice(reading, waiting, until.isoformat(timespec="seconds"))
 
 

@@ -16,9 +16,11 @@ import numpy as np
 
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.port import BucketReader, BucketTable, GraphReader, MovingReader, TripleSource
+from kgsync.graph.reading import Fetched
 from kgsync.graph.rows import Rows, Skipped
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
+from kgsync.source.base import Base
 from kgsync.source.buckets import (
     BUCKET_DIGITS,
     BUCKETS,
@@ -29,7 +31,6 @@ from kgsync.source.buckets import (
     edge_digests,
 )
 from kgsync.source.costs import Costs
-from kgsync.source.fetched import Base, Fetched
 from kgsync.source.scanning import named, scan_strictly
 
 __all__ = ["fetch_moving"]
@@ -140,12 +141,14 @@ def _by_buckets(
     differing[[n for n in own.keys() | theirs.keys() if own.get(n) != theirs.get(n)]] = True
     costs.note(_CHANGE, 1, float(differing.any()))
     edges, extended, skipped = _differing(reader, source, terms, differing, theirs, costs)
-    where = bucket_numbers(digests)
-    edges = base.edges.where(~differing[where]).plus(edges)
+    inside = differing[bucket_numbers(digests)]
+    before = base.edges.where(inside)
+    change = edges.minus(before), before.minus(edges)
+    edges = base.edges.where(~inside).plus(edges)
     reason = f"{differing.sum():,} of {BUCKETS:,} buckets differ from what was read last"
     skipped, triples = _skipped(base, skipped, table, len(edges))
     caveat = "" if marks == "sums" else _ENDS
-    return Fetched(edges, extended, triples, skipped, "buckets", reason, caveat)
+    return Fetched(edges, extended, triples, skipped, "buckets", reason, caveat, change)
 
 
 def _differing(

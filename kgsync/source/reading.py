@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kgsync.common.durations import seconds_of
-from kgsync.errors import LargeRemovalError, VersionError
+from kgsync.errors import VersionError
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.filters import EdgeFilter
 from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.graph.reading import Fetched, Reading
 from kgsync.graph.rows import Skipped
 from kgsync.graph.snapshot import Snapshot
-from kgsync.graph.split import Split, Splitter
+from kgsync.graph.split import Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
 from kgsync.source.costs import Costs
-from kgsync.source.fetch import Base, Fetched, fetch
+from kgsync.source.fetch import Base, fetch
+from kgsync.source.notes import CommittedBase, Notes
 from kgsync.source.rewritten import stamps_of
 from kgsync.source.settings import ReadingSettings
-from kgsync.state.committed import CommittedVersion
-from kgsync.state.directory import State
 
 __all__ = [
     "Earlier",
     "Reading",
-    "check_removal",
-    "graph_version_of",
+    "named",
     "note_reading",
     "passed_over",
     "read_version",
@@ -38,35 +38,6 @@ __all__ = [
 _WHOLE, _COSTS = "whole.json", "costs.json"
 
 
-@dataclass(frozen=True)
-class Reading:
-    """One graph version, read completely and compared with the current one."""
-
-    version: GraphVersion
-    behind: int
-    """Graph versions after this one."""
-    fetched: Fetched
-    edges: Snapshot
-    """The edges to embed."""
-    dropped: dict[str, int]
-    """Edges that the filters left out."""
-    split: Split
-    change: ChangeSet
-    removed_share: float
-    """Share of the embedded edges that are gone."""
-    gathered: tuple[str, ...] = ()
-    """Versions before this one that were not taken: their changes come with it."""
-    costs: Costs = field(default_factory=Costs)
-    """What reading the store has cost so far, this reading included."""
-    files: dict[str, str] = field(default_factory=dict)
-    """Stamps of the files that it was read from, if it was."""
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """Triples that are not embedded, by reason."""
-        return {**vars(self.fetched.skipped), **self.dropped}
-
-
 def versions_of(store: GraphStore, settings: ReadingSettings) -> VersionList:
     """The versions of the graph the settings name."""
     source = settings.source
@@ -74,35 +45,36 @@ def versions_of(store: GraphStore, settings: ReadingSettings) -> VersionList:
 
 
 def todo(
-    versions: VersionList, current: CommittedVersion | None, settings: ReadingSettings
+    versions: VersionList, current: CommittedBase | None, settings: ReadingSettings
 ) -> tuple[GraphVersion, ...]:
     """The versions still to do.
 
     Raises:
         VersionError: The graph that was followed is gone, or its version cannot be placed.
     """
-    now = graph_version_of(current)
+    now = current.graph_version if current else None
     if now is not None and now.live and versions.order == "live":
         (found,) = versions.versions
         if found.graph != now.graph:
             raise VersionError(f"the graph <{now.graph}> is gone; it may be empty just now")
-    return versions.after(graph_version_of(current), settings.source.start)
-
-
-def graph_version_of(current: CommittedVersion | None) -> GraphVersion | None:
-    """The graph version that a committed version belongs to."""
-    return GraphVersion(**current.manifest.graph_version) if current else None
+    return versions.after(now, settings.source.start)
 
 
 def passed_over(
-    versions: VersionList, current: CommittedVersion | None, state: State
+    versions: VersionList, current: CommittedBase | None, taken: Collection[str]
 ) -> tuple[str, ...]:
-    """Versions that turned up late: between the first committed and the current one, never seen."""
-    now = graph_version_of(current)
+    """Versions that turned up late: between the first committed and the current one, never seen.
+
+    Args:
+        versions: All versions that there are.
+        current: The committed version.
+        taken: Names of all graph versions that were ever committed.
+    """
+    now = current.graph_version if current else None
     names = [version.name for version in versions.versions]
     if now is None or now.name not in names:
         return ()
-    taken, before = state.history.graph_versions, names[: names.index(now.name)]
+    before = names[: names.index(now.name)]
     first = next((at for at, name in enumerate(before) if name in taken), len(before))
     return tuple(name for name in before[first:] if name not in taken)
 
@@ -122,21 +94,20 @@ class Earlier:
 
     @classmethod
     def committed(
-        cls, current: CommittedVersion | None, settings: ReadingSettings, state: State | None = None
+        cls, current: CommittedBase | None, settings: ReadingSettings, notes: Notes | None = None
     ) -> Earlier:
-        """What the committed version knows, and the state."""
+        """What the committed version knows, and what was noted."""
         key = settings.split.key.encode()
-        costs = Costs(state.recall(_COSTS) if state is not None else None)
+        costs = Costs(notes.recall(_COSTS) if notes is not None else None)
         if current is None:
             return cls(TermIndex(key), None, costs=costs)
-        manifest = current.manifest
-        source = TripleSource(manifest.graph_version["graph"], settings.scope_text())
-        skipped = Skipped(**{name: manifest.skipped[name] for name in vars(Skipped())})
-        base = Base(source, current.graph.edges, manifest.triples, skipped)
+        source = TripleSource(current.graph_version.graph, settings.scope_text())
+        skipped = Skipped(**{name: current.skipped[name] for name in vars(Skipped())})
+        base = Base(source, current.edges, current.triples, skipped)
         often = seconds_of(settings.source.full_scan_every)
         # A clock that was ahead must not put it off.
-        thorough = state is not None and not 0 <= _age_of_whole(state) <= often
-        return cls(current.graph.terms.keyed(key), base, thorough, costs)
+        thorough = notes is not None and not 0 <= _age_of_whole(notes) <= often
+        return cls(current.terms.keyed(key), base, thorough, costs)
 
     @classmethod
     def read(cls, reading: Reading, settings: ReadingSettings) -> Earlier:
@@ -144,7 +115,7 @@ class Earlier:
         source = TripleSource(reading.version.graph, settings.scope_text())
         fetched = reading.fetched
         base = Base(source, fetched.edges, fetched.triples, fetched.skipped)
-        return cls(fetched.terms, base, costs=reading.costs)
+        return cls(fetched.terms, base, costs=Costs(reading.costs))
 
 
 def read_version(
@@ -177,7 +148,7 @@ def read_version(
         thorough=earlier.thorough,
         costs=earlier.costs,
     )
-    name = _named(version)
+    name = named(version)
     if not len(fetched.edges):
         raise VersionError(
             f"{name} has no edges between IRIs ({fetched.triples:,} triples in all); "
@@ -193,7 +164,7 @@ def read_version(
         raise VersionError(f"the split leaves {name} without a training edge; lower its shares")
     before = earlier.base.edges if earlier.base else Snapshot.empty()
     old, _ = filters.apply(before, fetched.terms)
-    change = ChangeSet.between(old, edges, fetched.terms, splitter)
+    change = _change(fetched, filters, (old, edges), splitter)
     return Reading(
         version=version,
         behind=len(versions) - 1,
@@ -203,48 +174,43 @@ def read_version(
         split=split,
         change=change,
         removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
-        costs=earlier.costs,
+        costs=earlier.costs.to_json(),
         files=files,
     )
 
 
-def note_reading(reading: Reading, state: State) -> None:
+def _change(
+    fetched: Fetched, filters: EdgeFilter, versions: tuple[Snapshot, Snapshot], splitter: Splitter
+) -> ChangeSet:
+    """The change between two versions; its edges come from the fetch where that has found them."""
+    terms = fetched.terms
+    if fetched.difference is None or not filters.is_per_edge:
+        return ChangeSet.between(*versions, terms, splitter)
+    added, deleted = (filters.apply(edges, terms)[0] for edges in fetched.difference)
+    return ChangeSet.known((added, deleted), versions, terms, splitter)
+
+
+def note_reading(reading: Reading, notes: Notes) -> None:
     """Remember what a reading has cost, and when the graph was last read whole.
 
     Only called under the lock of the state.
     """
     if not reading.version.live and reading.fetched.way == "changes":
         return
-    state.remember(_COSTS, reading.costs.to_json())
+    notes.remember(_COSTS, reading.costs)
     if reading.fetched.way == "scan":
-        state.remember(_WHOLE, {"at": time.time()})
+        notes.remember(_WHOLE, {"at": time.time()})
 
 
-def _age_of_whole(state: State) -> float:
+def _age_of_whole(notes: Notes) -> float:
     try:
-        return time.time() - float(state.recall(_WHOLE)["at"])
+        return time.time() - float(notes.recall(_WHOLE)["at"])
     except (ValueError, KeyError, TypeError):
         return math.inf
 
 
-def check_removal(reading: Reading, settings: ReadingSettings) -> None:
-    """Refuse a version that removes more of the graph than the settings allow.
-
-    Raises:
-        LargeRemovalError: It does.
-    """
-    limit = settings.source.max_removed
-    if reading.removed_share > limit:
-        error = LargeRemovalError(
-            f"{_named(reading.version)} would remove {reading.removed_share:.0%} of the edges, "
-            f"more than max_removed = {limit:.0%}; if that is right, run `kgsync accept`, or step "
-            "with --allow-large-removal"
-        )
-        error.removed_share = reading.removed_share
-        raise error
-
-
-def _named(version: GraphVersion) -> str:
+def named(version: GraphVersion) -> str:
+    """A version in messages."""
     if version.graph is None:
         return "the default graph"
     return f"the graph <{version.graph}>" if version.live else f"graph version <{version.name}>"

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kgsync.graph.port import GraphReader, StampedReader, TripleSource
-from kgsync.state.committed import CommittedVersion
-from kgsync.state.directory import State
+from kgsync.source.notes import CommittedBase, Notes
 
 __all__ = ["CommittedFiles", "remember_files", "stamps_of"]
 
@@ -26,10 +25,10 @@ def stamps_of(store: GraphReader, source: TripleSource) -> dict[str, str]:
     return store.stamps(source) if isinstance(store, StampedReader) else {}
 
 
-def remember_files(stamps: Mapping[str, str], state: State) -> None:
-    """Keep what the version to be committed was read from; only called under the state's lock."""
+def remember_files(stamps: Mapping[str, str], number: int, notes: Notes) -> None:
+    """Keep what version `number` was read from; only called while the state is locked."""
     if stamps:
-        state.remember(_FILE, {"version": state.next_number(), "stamps": dict(stamps)})
+        notes.remember(_FILE, {"version": number, "stamps": dict(stamps)})
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,18 @@ class CommittedFiles:
 
     @classmethod
     def look(
-        cls, store: GraphReader, current: CommittedVersion | None, state: State
+        cls, store: GraphReader, current: CommittedBase | None, notes: Notes
     ) -> CommittedFiles:
         """Compare them with what was remembered; the store no longer builds on what has changed."""
         if current is None or not isinstance(store, StampedReader):
             return cls()
-        known = _recalled(state)
-        base = TripleSource(current.manifest.graph_version["graph"])
+        known = _recalled(notes)
+        base = TripleSource(current.graph_version.graph)
         now = store.stamps(base)
         if known is None or not now:
             return cls()  # a version may be removed once it was taken
         version, stamps = known
-        if version != current.manifest.version:
+        if version != current.number:
             store.distrust(base)
             return cls((), "it is not known whether the committed version's files have changed")
         names = sorted(stamps.keys() | now.keys())
@@ -76,10 +75,10 @@ class CommittedFiles:
         return (f"{_named(self.changed)}: changed since the version was committed; {then}",)
 
 
-def _recalled(state: State) -> tuple[int, dict[str, str]] | None:
+def _recalled(notes: Notes) -> tuple[int, dict[str, str]] | None:
     try:
-        notes = state.recall(_FILE)
-        return int(notes["version"]), dict(notes["stamps"])
+        kept = notes.recall(_FILE)
+        return int(kept["version"]), dict(kept["stamps"])
     except (ValueError, KeyError, TypeError):
         return None  # the state was written by an earlier kgsync
 

@@ -7,10 +7,10 @@ import time
 from kgsync.common.retrying import Retry
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import GraphReader, TripleSource
+from kgsync.graph.reading import Fetched
 from kgsync.graph.rows import Rows
 from kgsync.graph.terms import TermIndex
 from kgsync.source.costs import Costs
-from kgsync.source.fetched import Fetched
 
 __all__ = ["MovedError", "count_after", "named", "scan_strictly"]
 

@@ -10,8 +10,8 @@ from kgsync.common.listener import Listener
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import DatedReader, GraphStore, TripleSource
 from kgsync.graph.versions import GraphVersion, VersionList
+from kgsync.source.notes import Notes
 from kgsync.source.settings import ReadingSettings
-from kgsync.state.directory import State
 
 __all__ = ["await_rest", "wait_for_rest"]
 
@@ -35,7 +35,7 @@ def await_rest(
     versions: VersionList,
     ahead: tuple[GraphVersion, ...],
     settings: ReadingSettings,
-    state: State,
+    notes: Notes,
     listener: Listener,
     *,
     initial: bool = False,
@@ -65,7 +65,7 @@ def await_rest(
         if initial:
             _await_load(store, ahead[0], settings, listener)
         return ahead
-    known, looks = _recalled(state), {}
+    known, looks = _recalled(notes), {}
     for version in ahead:
         name = version.name
         looks[name] = known.get(name) or _Look(_count(store, version, settings), time.time())
@@ -85,7 +85,7 @@ def await_rest(
         if version is not first and now.at < look.at + settle:
             break
         resting += 1
-    state.remember(_LOOKS, {name: vars(look) for name, look in looks.items()})
+    notes.remember(_LOOKS, {name: vars(look) for name, look in looks.items()})
     if not resting:
         raise TransientStoreError(
             f"<{first.name}> is still being loaded: {before.triples:,} triples, then "
@@ -142,8 +142,8 @@ def _count(store: GraphStore, version: GraphVersion, settings: ReadingSettings) 
     return store.count(TripleSource(version.graph, settings.scope_text()))
 
 
-def _recalled(state: State) -> dict[str, _Look]:
+def _recalled(notes: Notes) -> dict[str, _Look]:
     try:
-        return {name: _Look(**look) for name, look in state.recall(_LOOKS).items()}
+        return {name: _Look(**look) for name, look in notes.recall(_LOOKS).items()}
     except (TypeError, AttributeError):
         return {}  # they are only looked at once more

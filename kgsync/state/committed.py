@@ -5,28 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.numpy
 
+from kgsync.common.checksums import FOLDER, RecordedFiles
+from kgsync.errors import StateError
 from kgsync.graph.living import Living
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import Ids, TermIndex, TermTable
-from kgsync.models.settings import ModelSettings
-from kgsync.state.directory import VersionFolder
+from kgsync.graph.versions import GraphVersion
+from kgsync.state.directory import State, VersionFolder
 from kgsync.state.manifest import Manifest
 from kgsync.state.sidecar import TENSORS, Sidecar, read_tables, write_sidecar
-from kgsync.state.tensors import write_tensors
+from kgsync.state.tensors import dump_tensors
 
-if TYPE_CHECKING:
-    from kgsync.models.base import Model
+__all__ = ["CommittedVersion", "GraphData", "current_version", "kept_version", "write_version"]
 
-__all__ = ["CommittedVersion", "GraphData", "write_version"]
-
-_TERMS, _EDGES = "graph/terms.parquet", "graph/edges.safetensors"
+_TERMS, _EDGES = "terms.parquet", "edges.safetensors"
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,41 @@ class CommittedVersion:
         """What the version is."""
         return self.folder.manifest
 
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return self.manifest.version
+
+    @cached_property
+    def graph_version(self) -> GraphVersion:
+        """The graph version that it belongs to."""
+        return GraphVersion(**self.manifest.graph_version)
+
+    @property
+    def triples(self) -> int:
+        """How many triples the store had then, literals included."""
+        return self.manifest.triples
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Triples that were not embedded, by reason."""
+        return self.manifest.skipped
+
+    @property
+    def terms(self) -> TermIndex:
+        """The ids given so far."""
+        return self.graph.terms
+
+    @property
+    def edges(self) -> Snapshot:
+        """All edges of the version, before filters."""
+        return self.graph.edges
+
     @cached_property
     def graph(self) -> GraphData:
         """Ids, edges and living elements."""
-        table = pq.read_table(self.folder.verified(_TERMS))
-        arrays = safetensors.numpy.load_file(self.folder.verified(_EDGES))
+        table = pq.read_table(self.folder.verified(f"graph/{_TERMS}"))
+        arrays = safetensors.numpy.load_file(self.folder.verified(f"graph/{_EDGES}"))
         key = bytes.fromhex(table.schema.metadata[b"key"].decode())
         kinds = table["kind"].combine_chunks()
 
@@ -72,6 +101,22 @@ class CommittedVersion:
             {"entity": arrays["entity_last_seen"], "relation": arrays["relation_last_seen"]},
         )
 
+    @property
+    def living(self) -> Living:
+        """Which elements the rows of the tables belong to."""
+        return self.graph.living
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The settings of its model."""
+        return self.manifest.model
+
+    @property
+    def quality(self) -> dict[str, Any] | None:
+        """How good it was found to be."""
+        quality: dict[str, Any] | None = self.manifest.report["quality"]
+        return quality
+
     def check_graph(self) -> None:
         """Read the graph now.
 
@@ -83,24 +128,62 @@ class CommittedVersion:
     @cached_property
     def tables(self) -> dict[str, Any]:
         """The model's tables as numpy arrays."""
-        path = self.folder.verified(f"embeddings/{TENSORS}")
+        path = self.folder.verified(f"{FOLDER}/{TENSORS}")
         return dict(read_tables(path.parent))
 
-    def model(self) -> Model:
-        """The model, ready to score or to be updated; its tables are copies."""
-        import torch
 
-        from kgsync.models import model_class
+def current_version(state: State) -> CommittedVersion | None:
+    """The committed version of a state; None before the first.
 
-        settings = ModelSettings(**self.manifest.model)
-        tables = {name: torch.from_numpy(table.copy()) for name, table in self.tables.items()}
-        return model_class(settings.name)(settings, tables)
+    Raises:
+        StateError: The state is damaged, or of another format or store.
+    """
+    if not state.exists:
+        return None
+    state.check_identity()
+    folder = state.current()
+    return None if folder is None else CommittedVersion(folder)
 
 
-def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> None:
-    """Write the files of a version into a draft folder."""
-    (draft / "graph").mkdir()
-    (draft / "embeddings").mkdir()
+def kept_version(state: State, number: int) -> CommittedVersion:
+    """One committed version that has its files still.
+
+    Raises:
+        StateError: There is no such version, or its files are gone.
+    """
+    if not state.exists or not state.has(number):
+        raise StateError(f"there is no embedding version {number} in {state.path}")
+    folder = state.version(number)
+    if not folder.retained:
+        kept = map(str, state.retained_versions())
+        raise StateError(
+            f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
+            "kept (state.keep)"
+        )
+    return CommittedVersion(folder)
+
+
+def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> dict[str, dict[str, Any]]:
+    """Write the files of a version into a draft folder.
+
+    Returns:
+        What is recorded about every file, by its name in the folder.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    files, sidecar_files = RecordedFiles(draft / "graph"), RecordedFiles(draft / FOLDER)
+    _write_graph(files, graph)
+    write_sidecar(sidecar_files, sidecar)
+    found = {
+        f"{each.folder.name}/{name}": about
+        for each in (files, sidecar_files)
+        for name, about in each.recorded.items()
+    }
+    return dict(sorted(found.items()))
+
+
+def _write_graph(files: RecordedFiles, graph: GraphData) -> None:
     terms = graph.terms
     iris = pa.concat_arrays([terms.entities.iris, terms.relations.iris])
     entities, relations = terms.sizes
@@ -108,7 +191,8 @@ def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> None:
     hashes = np.concatenate([terms.entities.hashes, terms.relations.hashes])
     table = pa.table({"kind": kind, "iri": iris, "hash": hashes})
     table = table.replace_schema_metadata({"key": terms.key.hex()})
-    pq.write_table(table, draft / _TERMS, compression="zstd")
+    with files.writing(_TERMS) as file:
+        pq.write_table(table, file, compression="zstd")
     heads, relation, tails = graph.edges.columns
     arrays = {
         "heads": heads,
@@ -119,5 +203,5 @@ def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> None:
         "entity_last_seen": graph.last_seen["entity"],
         "relation_last_seen": graph.last_seen["relation"],
     }
-    write_tensors(draft / _EDGES, arrays)
-    write_sidecar(draft / "embeddings", sidecar)
+    with files.writing(_EDGES) as file:
+        dump_tensors(file, arrays)

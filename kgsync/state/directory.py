@@ -40,7 +40,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgsync.common.checksums import recorded
 from kgsync.common.durable import sealed, sync_to_disk, unsealed, write_file
 from kgsync.common.locks import HeldError, take_lock
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
@@ -220,14 +219,14 @@ class State:
                 raise
 
     def seal(self, draft: Path, manifest: Manifest) -> VersionFolder:
-        """Sync a draft to disk and give it its name. It is not committed yet."""
+        """Give a draft its name. It is not committed yet.
+
+        Args:
+            draft: A folder whose files are on the disk already.
+            manifest: What the version is, with what is recorded about every file.
+        """
         with self.writing(f"version {manifest.version}"):
-            files = {}
-            for path in sorted(p for p in draft.rglob("*") if p.is_file()):
-                sync_to_disk(path)
-                name = path.relative_to(draft).as_posix()
-                files[name] = recorded(path)
-            write_manifest(draft, replace(manifest, files=files))
+            write_manifest(draft, manifest)
             (draft / _UNCOMMITTED).touch()
             for folder in [*(p for p in draft.rglob("*") if p.is_dir()), draft]:
                 sync_to_disk(folder)
@@ -237,7 +236,7 @@ class State:
             else:
                 draft.rename(target)
             sync_to_disk(self.path)
-        return self.version(manifest.version)
+        return VersionFolder(target, manifest)
 
     def _replace(self, target: Path, draft: Path) -> None:
         """Put a draft in the place of a version that was never committed.
@@ -254,10 +253,12 @@ class State:
         draft.rename(target)
         shutil.rmtree(_replaced(draft))
 
-    def amend(self, folder: VersionFolder, report: dict[str, Any]) -> None:
+    def amend(self, folder: VersionFolder, report: dict[str, Any]) -> VersionFolder:
         """Replace the report of a sealed version; only before it is committed."""
+        amended = replace(folder.manifest, report=report)
         with self.writing(f"version {folder.manifest.version}"):
-            write_manifest(folder.path, replace(folder.manifest, report=report))
+            write_manifest(folder.path, amended)
+        return VersionFolder(folder.path, amended)
 
     def check_space(self, like: VersionFolder | None) -> None:
         """See before any work that the disk has room for a version as large as another one.
@@ -279,13 +280,12 @@ class State:
             self._point(number, highest)
             self._complete()
 
-    def superfluous(self, keep: int) -> list[int]:
+    def superfluous(self, keep: int, current: VersionFolder) -> list[int]:
         """Versions that have files beyond the number to keep.
 
         The current version counts first, then the one it came from, then the last ones.
         """
-        current = self.current()
-        first = [current.manifest.version, current.manifest.previous] if current else []
+        first = [current.manifest.version, current.manifest.previous]
         kept = self.history.with_files
         order = sorted(kept, key=lambda n: (n in first[:1], n in first, n), reverse=True)
         return sorted(order[keep:])
@@ -407,6 +407,11 @@ class State:
         """Keep something small, as JSON with a checksum; only called under the lock."""
         with self.writing(name):
             write_file(self.path / name, json.dumps(sealed(value)))
+
+    def forget(self, name: str) -> None:
+        """Keep something no longer; only called under the lock."""
+        with self.writing(name):
+            (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:

@@ -14,16 +14,17 @@ __all__ = ["NAME", "show_current"]
 NAME = "current.json"
 
 
-def show_current(state: State) -> None:
-    """Make current.json name the committed version, if it does not; only called under the lock.
+def show_current(state: State, folder: VersionFolder) -> None:
+    """Make current.json name a version, if it does not; only called under the lock.
+
+    Args:
+        state: The state.
+        folder: Its committed version.
 
     Raises:
         StateCorruptedError: The committed version cannot be read.
         StateWriteError: The disk refused.
     """
-    folder = state.current()
-    if folder is None:
-        return
     shown, manifest = state.recall(NAME), folder.manifest
     if isinstance(shown, dict) and (shown.get("version"), shown.get("created")) == (
         manifest.version,

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kgsync.common.cost import Cost
 from kgsync.graph.change import ChangeCounts
 from kgsync.graph.versions import Order
-from kgsync.service.run_status import RunStatus
 
-if TYPE_CHECKING:
-    from kgsync.service.pausing import Pause
-
-__all__ = ["Plan", "Quality", "Status", "StepReport"]
+__all__ = ["Action", "Plan", "Quality", "StepReport"]
 
 Action = Literal["trained", "updated", "unchanged", "adopted", "rebuilt", "waiting", "nothing new"]
 Quality = dict[str, float]
@@ -208,33 +204,6 @@ class Plan:
         if self.caveat:
             lines.append(f"note: {self.caveat}")
         return "\n".join([*lines, *warnings])
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where a sync stands, from its state alone."""
-
-    state: str
-    store: str
-    version: int | None
-    graph_version: str | None
-    created: str | None
-    model: dict[str, Any] | None
-    versions: int
-    retained: tuple[int, ...]
-    """Versions whose files are still there."""
-    report: StepReport | None
-    damaged: tuple[int, ...] = ()
-    """Versions whose manifest cannot be read; they are missing from the history."""
-    run: RunStatus | None = None
-    """The scheduled sync, if there was one: `kgsync run`."""
-    pause: Pause | None = None
-    """Why the graph is left alone, if it is."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        report = None if self.report is None else self.report.to_json()
-        return {**asdict(self), "report": report}
 
 
 def waiting_line(change: ChangeCounts | None, until: str | None) -> str:

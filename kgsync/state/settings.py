@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kgsync.common.declare import setting
-from kgsync.models.settings import ModelSettings
 
 __all__ = ["StateSettings", "VersionSettings"]
 
@@ -26,10 +25,6 @@ class StateSettings:
 
 class VersionSettings(Protocol):
     """What is recorded of the settings with every version."""
-
-    @property
-    def model(self) -> ModelSettings:
-        """Which model."""
 
     @property
     def state(self) -> StateSettings:

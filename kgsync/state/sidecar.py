@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from kgsync.common.checksums import recorded
+from kgsync.common.checksums import RecordedFiles
 from kgsync.common.durable import sealed
 from kgsync.errors import ConfigError
 from kgsync.state.npz import read_npz
-from kgsync.state.tensors import write_tensors
+from kgsync.state.tensors import dump_tensors
 
 __all__ = [
     "DESCRIPTION",
@@ -71,27 +71,30 @@ class Sidecar:
     """What the version is: `version`, `previous`, `graph_version`, `created`, `model`."""
 
 
-def write_sidecar(folder: Path, sidecar: Sidecar) -> None:
-    """Write the files into an existing folder; the one that describes the others comes last."""
-    _write_data(folder, sidecar)
-    pq.write_table(sidecar.delta, folder / DELTA, compression="zstd")
+def write_sidecar(files: RecordedFiles, sidecar: Sidecar) -> None:
+    """Write the files; the one that describes the others comes last."""
+    _write_data(files, sidecar)
+    with files.writing(DELTA) as file:
+        pq.write_table(sidecar.delta, file, compression="zstd")
     description = {
         "format": FORMAT,
         **sidecar.about,
         "dimension": int(sidecar.tables["entity"].shape[1]),
-        "files": {name: recorded(folder / name) for name in FILES if name != DESCRIPTION},
+        "files": {name: files.recorded[name] for name in FILES if name != DESCRIPTION},
     }
     text = json.dumps(sealed(description), indent=1, ensure_ascii=False)
-    (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
+    with files.writing(DESCRIPTION) as file:
+        file.write(f"{text}\n".encode())
 
 
-def _write_data(folder: Path, sidecar: Sidecar) -> None:
+def _write_data(files: RecordedFiles, sidecar: Sidecar) -> None:
     header = {
         "kgsync": str(FORMAT),
         "version": str(sidecar.about["version"]),
         "graph_version": str(sidecar.about["graph_version"]),
     }
-    write_tensors(folder / TENSORS, sidecar.tables, header)
+    with files.writing(TENSORS) as file:
+        dump_tensors(file, sidecar.tables, header)
     kinds = ("entity", "relation")
     iris = pa.concat_arrays([sidecar.iris[kind] for kind in kinds])
     sizes = [len(sidecar.iris[kind]) for kind in kinds]
@@ -99,16 +102,18 @@ def _write_data(folder: Path, sidecar: Sidecar) -> None:
     row = np.concatenate([np.arange(n, dtype=np.int32) for n in sizes])
     trained = pa.array(np.concatenate([sidecar.trained[k] for k in kinds]))
     index = pa.table({"kind": kind, "row": row, "iri": iris, "trained": trained})
-    pq.write_table(index, folder / INDEX, compression="zstd")
+    with files.writing(INDEX) as file:
+        pq.write_table(index, file, compression="zstd")
     vectors = pa.chunked_array([_lists(sidecar.tables[k]) for k in kinds])
     table = pa.table({"iri": iris, "kind": kind, "vector": vectors, "trained": trained})
-    pq.write_table(
-        table,
-        folder / VECTORS,
-        compression="zstd",
-        use_dictionary=["kind"],
-        use_byte_stream_split=["vector.list.element"],
-    )
+    with files.writing(VECTORS) as file:
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            use_dictionary=["kind"],
+            use_byte_stream_split=["vector.list.element"],
+        )
 
 
 def read_tables(folder: Path) -> dict[str, Table]:

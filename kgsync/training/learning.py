@@ -13,16 +13,16 @@ from kgsync.common.listener import Phases, SilentListener
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.living import Living
+from kgsync.graph.reading import Reading
 from kgsync.models.base import Model
-from kgsync.source.reading import Reading
-from kgsync.state.committed import CommittedVersion
-from kgsync.state.draft import Trained
+from kgsync.models.restoring import restored_model
 from kgsync.training.adoption import adopt_vectors
 from kgsync.training.backends import warm_up
 from kgsync.training.offline import train_offline
 from kgsync.training.problem import Problem
 from kgsync.training.progress import Observe, TrainingRun, no_observer
 from kgsync.training.starts import carry_over
+from kgsync.training.trained import LearnedVersion, Trained
 from kgsync.training.updates import PAPER, UpdateTask, strategy
 
 __all__ = ["Learner", "adopt", "learn"]
@@ -59,7 +59,7 @@ class Learner:
 
 def learn(
     reading: Reading,
-    current: CommittedVersion | None,
+    current: LearnedVersion | None,
     problem: Problem,
     phases: Phases,
     cost: Cost,
@@ -82,9 +82,9 @@ def learn(
         with phases("evaluate"):
             return Trained("trained", model, _about(run, problem.test(model)))
     if not reading.change:
-        about = {"quality": current.manifest.report["quality"]}
-        return Trained("unchanged", current.model(), about)
-    old, before = current.model(), current.graph.living
+        about = {"quality": current.quality}
+        return Trained("unchanged", restored_model(current.model, current.tables), about)
+    old, before = restored_model(current.model, current.tables), current.living
     model = learner.carry_over(old, before, problem)
     with phases("evaluate"):
         quality_before = problem.test(model)

@@ -12,11 +12,11 @@ from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_predict
 from kgsync.evaluation.stability import MeanChange, model_change
 from kgsync.graph.hashing import Hashes
 from kgsync.graph.living import Living, TripleRows
+from kgsync.graph.reading import Reading
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
 from kgsync.models.base import Kind, Model
-from kgsync.source.reading import Reading
 from kgsync.training.settings import LearningSettings
 
 __all__ = ["Problem"]

@@ -145,7 +145,7 @@ def run_query(
     with publish.reading() as store:
         if not isinstance(store, QueryReader):
             raise ConfigError(f"{store.label} answers no queries: its adapter lacks `query`")
-        check_graphs(store, query, given, known, lambda: sync.status().store)
+        check_graphs(store, query, given, known, lambda: sync.store)
         texts = _for_every_sync(store, query, given, known) or [text]
         tables = [store.query(one, functions.by_iri) for one in texts]
         functions.check()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Protocol, TypeVar, overload
 
-from kgsync.config import Settings
 from kgsync.errors import StateCorruptedError, StateError
-from kgsync.graph.stores import StoreTarget, store_label
+from kgsync.graph.endpoint import watched
+from kgsync.graph.settings import EndpointSettings
+from kgsync.graph.stores import StoreTarget, store_identity, store_label
+from kgsync.publish.settings import PublishSettings
 from kgsync.publish.target import PublishTarget
-from kgsync.service.pausing import Pause
-from kgsync.service.run_status import RunStatus
-from kgsync.state.committed import CommittedVersion
+from kgsync.state.committed import current_version, kept_version
 from kgsync.state.directory import State
-from kgsync.state.report import Status, StepReport
+from kgsync.state.report import StepReport
 
 if TYPE_CHECKING:
     from kgsync.graph.table import Table
@@ -25,21 +25,49 @@ __all__ = ["Reader"]
 T = TypeVar("T")
 
 
+class EndpointSource(Protocol):
+    """The part of `[source]` that is about endpoints."""
+
+    @property
+    def endpoint(self) -> EndpointSettings:
+        """How one is asked."""
+
+
+class ReaderSettings(Protocol):
+    """The sections that reading needs."""
+
+    @property
+    def source(self) -> EndpointSource:
+        """How an endpoint is asked."""
+
+    @property
+    def publish(self) -> PublishSettings:
+        """Where the metadata is."""
+
+
 class Reader:
     """What can be read of a sync; nothing is changed by it."""
 
-    def __init__(self, settings: Settings, state: State, target: StoreTarget) -> None:
+    settings: ReaderSettings
+
+    def __init__(self, settings: ReaderSettings, state: Path, store: StoreTarget) -> None:
         """Name the places.
 
         Args:
-            settings: All settings.
-            state: Where the versions are.
-            target: The store that the graph comes from.
+            settings: How an endpoint is asked, and where the metadata is published.
+            state: The state directory, where the versions are.
+            store: The store that the graph comes from.
         """
         self.settings = settings
-        self.state = state
-        self._target = target
+        self.state = State(state, store_identity(store, state))
+        self._target, self.watch = watched(settings.source.endpoint.applied(store))
+        """`watch` knows how long the store has worked for this sync, if it is an endpoint."""
         self._view: tuple[tuple[str, int, str], Embeddings] | None = None
+
+    @property
+    def store(self) -> str:
+        """How the store that the graph comes from is named, without credentials."""
+        return store_label(self._target)
 
     def at(self, version: int | None = None) -> Embeddings:
         """The vectors of one committed version; of the current one if none is named.
@@ -49,7 +77,8 @@ class Reader:
         """
         from kgsync.vectors.embeddings import Embeddings
 
-        chosen = self._current() if version is None else self._committed(version)
+        state = self.state
+        chosen = current_version(state) if version is None else kept_version(state, version)
         if chosen is None:
             raise StateError(
                 f"there is no embedding in {self.state.path} yet; run `kgsync step` first"
@@ -153,45 +182,6 @@ class Reader:
         Those that cannot be read any more are left out; `status` names them.
         """
         return [StepReport.from_json(v.manifest.report) for v in self.state.readable_versions()]
-
-    def status(self) -> Status:
-        """Where this sync stands; the store is not asked."""
-        current = self._current()
-        damaged = tuple(self.state.damaged_versions())
-        manifest = current.manifest if current else None
-        return Status(
-            state=str(self.state.path),
-            store=store_label(self._target),
-            version=manifest.version if manifest else None,
-            graph_version=manifest.graph_version["name"] if manifest else None,
-            created=manifest.created if manifest else None,
-            model=manifest.model if manifest else None,
-            versions=len(self.state.readable_versions()) + len(damaged),
-            retained=tuple(self.state.retained_versions()),
-            damaged=damaged,
-            report=StepReport.from_json(manifest.report) if manifest else None,
-            run=RunStatus.load(self.state.path),
-            pause=Pause.of(self.state, current) if self.state.exists else None,
-        )
-
-    def _current(self) -> CommittedVersion | None:
-        if not self.state.exists:
-            return None
-        assert self.state.uuid  # refuses a state of another format
-        folder = self.state.current()
-        return None if folder is None else CommittedVersion(folder)
-
-    def _committed(self, number: int) -> CommittedVersion:
-        if not self.state.exists or not self.state.has(number):
-            raise StateError(f"there is no embedding version {number} in {self.state.path}")
-        folder = self.state.version(number)
-        if not folder.retained:
-            kept = map(str, self.state.retained_versions())
-            raise StateError(
-                f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
-                "kept (state.keep)"
-            )
-        return CommittedVersion(folder)
 
     def _publish(self) -> PublishTarget:
         return PublishTarget(self.settings.publish, self._target, self.state)

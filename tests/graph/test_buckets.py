@@ -69,6 +69,7 @@ def test_any_change_is_found(marks: Marks, old: frozenset[Edge], new: frozenset[
     assert ("next full read" in found.caveat) == (marks == "ends")
     assert as_edges(found.edges, found.terms) == new
     assert found.triples == len(new)
+    assert found.difference == (found.edges.minus(known.edges), known.edges.minus(found.edges))
 
 
 @given(edge_sets)

@@ -106,6 +106,10 @@ def test_a_difference_gives_the_same_result_as_a_scan(
     assert difference.terms.entities.iris.equals(scan.terms.entities.iris)
     assert difference.terms.relations.iris.equals(scan.terms.relations.iris)
     assert (difference.triples, difference.skipped) == (scan.triples, scan.skipped)
+    if difference.way == "difference" and scope is None:
+        before = snapshot(old, difference.terms)
+        change = difference.edges.minus(before), before.minus(difference.edges)
+        assert difference.difference == change
 
 
 def test_terms_keep_their_ids_from_fetch_to_fetch() -> None:

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,10 +128,11 @@ def test_the_next_step_repairs_current_json(sync: KGSync, damage: str) -> None:
 
 def test_a_kill_between_the_commit_and_current_json_is_repaired(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; import kgsync.state.committing\n"
+        "import os, signal, sys; from pathlib import Path; import kgsync.state.transaction\n"
         "from tests.sidecars import make_sync\n"
         "sync = make_sync(Path(sys.argv[1])); sync.step()\n"
-        "kgsync.state.committing.show_current = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "kgsync.state.transaction.Transaction.show = die\n"
         "sync.step()"
     )
     child = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -165,7 +167,8 @@ def test_versions_of_an_older_kgsync_are_read_and_gone_on_from(sync: KGSync) -> 
     manifest = sync.state.version(1).manifest
     draft = folder.parent.rename(sync.state.path / "draft-000001")
     (draft / "manifest.json").unlink()
-    sync.state.seal(draft, manifest)
+    files = {name: about for name, about in manifest.files.items() if (draft / name).exists()}
+    sync.state.seal(draft, replace(manifest, files=files))
     (sync.state.path / "current.json").unlink()
 
     for place in (folder, folder.parent):

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from kgsync.common.checksums import recorded
+from kgsync.common.checksums import RecordedFiles, recorded
 from kgsync.common.durable import UNFINISHED, sealed, sync_to_disk, unsealed
 from kgsync.errors import StateCorruptedError
 from kgsync.queries import is_iri
 from kgsync.state.delta import blocks, distances
 from kgsync.state.mapping import map_tables
-from kgsync.state.sidecar import INDEX, TENSORS
-from kgsync.state.tensors import write_tensors
+from kgsync.state.sidecar import INDEX, TENSORS, Sidecar
+from kgsync.state.tensors import dump_tensors
 
 __all__ = ["KINDS", "Changes", "Content", "Names", "is_writable"]
 
@@ -54,6 +54,13 @@ class Content:
     def rows(self) -> dict[str, int]:
         """How many vectors of each kind there are."""
         return {kind: len(iris) for kind, iris in self.iris.items()}
+
+    @classmethod
+    def of(cls, sidecar: Sidecar) -> Content:
+        """What a version says whose tables are in memory."""
+        tables = {kind: sidecar.tables[kind] for kind in KINDS}
+        flat = {kind: t.reshape(len(t), prod(t.shape[1:])) for kind, t in tables.items()}
+        return cls({kind: sidecar.iris[kind] for kind in KINDS}, flat)
 
     @classmethod
     def of_sidecar(cls, folder: Path) -> Content:
@@ -120,7 +127,7 @@ class Content:
         """Keep it in the way of a sidecar, with what it is a copy of."""
         beside = folder.with_name(folder.name + UNFINISHED)
         shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
+        beside.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._write(beside, digest)
         except BaseException:
@@ -132,15 +139,18 @@ class Content:
 
     def _write(self, folder: Path, digest: str) -> None:
         whole = {kind: np.ascontiguousarray(table) for kind, table in self.tables.items()}
-        write_tensors(folder / TENSORS, whole)
+        files = RecordedFiles(folder)
+        with files.writing(TENSORS) as file:
+            dump_tensors(file, whole)
         kinds = [pa.repeat(kind, len(self.iris[kind])) for kind in KINDS]
         iris = [self.iris[kind] for kind in KINDS]
         index = pa.table({"kind": pa.concat_arrays(kinds), "iri": pa.concat_arrays(iris)})
-        pq.write_table(index, folder / INDEX)
-        about = {"copy_of": digest, "files": {n: recorded(folder / n) for n in (INDEX, TENSORS)}}
-        (folder / _ABOUT).write_text(json.dumps(sealed(about)), encoding="utf-8")
-        for path in (*folder.iterdir(), folder):
-            sync_to_disk(path)
+        with files.writing(INDEX) as file:
+            pq.write_table(index, file)
+        about = {"copy_of": digest, "files": {n: files.recorded[n] for n in (INDEX, TENSORS)}}
+        with files.writing(_ABOUT) as file:
+            file.write(json.dumps(sealed(about)).encode())
+        sync_to_disk(folder)
 
     def changes_from(self, old: Content | None, tolerance: float) -> dict[str, Changes]:
         """What has to be done to a graph that holds `old`, by kind."""

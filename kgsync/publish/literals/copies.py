@@ -87,8 +87,15 @@ class LiteralCopies:
         visible = self._metadata.literals(store)
         return visible is None or not self._graph(visible).is_copy_of(store, self._digest(folder))
 
-    def write(self, store: GraphStore, folder: VersionFolder) -> dict[str, float] | None:
+    def write(
+        self, store: GraphStore, folder: VersionFolder, content: Content | None = None
+    ) -> dict[str, float] | None:
         """Copy a version into a graph that nobody reads, unless it is there already.
+
+        Args:
+            store: Where.
+            folder: The version.
+            content: Its vectors, where they are in memory; else its files are read and checked.
 
         Returns:
             How many literals were written, removed, left unchanged and left out, and how far
@@ -102,9 +109,11 @@ class LiteralCopies:
             return None
         copy = self._copy_of(folder)
         if copy is None or not self._is_there(store, copy):
-            for name in (INDEX, TENSORS):
-                folder.verified(f"{FOLDER}/{name}")
-            copy = self._written(store, folder, Content.of_sidecar(folder.path / FOLDER))
+            if content is None:
+                for name in (INDEX, TENSORS):
+                    folder.verified(f"{FOLDER}/{name}")
+                content = Content.of_sidecar(folder.path / FOLDER)
+            copy = self._written(store, folder, content)
         return copy.counts_of(folder.manifest.version)
 
     def _written(self, store: GraphStore, folder: VersionFolder, everything: Content) -> _Copy:

@@ -23,6 +23,7 @@ from kgsync.publish.metadata.description import (
     source_iri,
     version_iri,
 )
+from kgsync.publish.metadata.terms import oxigraph_triples
 from kgsync.state.manifest import Manifest
 
 __all__ = ["LiteralCopy", "MetadataGraph"]
@@ -126,7 +127,7 @@ class MetadataGraph:
             graph=self.graph,
             nodes=sorted({*self._nodes(store, manifest.version), *_own(triples, version, run)}),
             source=source_iri(self.graph, manifest),
-            triples=triples.serialize(format="nt", encoding="utf-8").decode(),
+            triples=oxigraph_triples(triples),
         )
         store.update(update)
 

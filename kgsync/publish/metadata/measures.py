@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["measures", "quality_measures"]
+__all__ = ["Measure", "measures", "quality_measures"]
+
+Measure = tuple[str, float]
+"""Name in the vocabulary, and value."""
 
 _QUALITY = {
     "mr": "meanRank",
@@ -38,29 +40,27 @@ _REPORT = {
 }
 
 
-def measures(report: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def measures(report: dict[str, Any]) -> list[Measure]:
     """All metrics of a report in JSON that have a finite value."""
-    yield from quality_measures(report["quality"])
-    yield from _named(_VALIDATION, report.get("validation") or {})
+    found = quality_measures(report["quality"])
+    found += _named(_VALIDATION, report.get("validation") or {})
     for kind, change in (report.get("stability") or {}).items():
         if change is not None:
             sampled = change["sample"] < change["shared"]
-            found = {"nmc": change["nmc"], "error": change["error"] if sampled else None}
+            values = {"nmc": change["nmc"], "error": change["error"] if sampled else None}
             names = {"nmc": f"{kind}MeanChange", "error": f"{kind}MeanChangeError"}
-            yield from _named(names, found)
-    yield from _named(_PHASES, report["seconds"])
-    yield "seconds", sum(report["seconds"].values())
-    yield from _named(_COST, report["cost"])
-    yield from _named(_REPORT, report)
+            found += _named(names, values)
+    found += _named(_PHASES, report["seconds"])
+    found.append(("seconds", sum(report["seconds"].values())))
+    found += _named(_COST, report["cost"])
+    return found + _named(_REPORT, report)
 
 
-def quality_measures(quality: dict[str, float] | None) -> Iterator[tuple[str, float]]:
+def quality_measures(quality: dict[str, float] | None) -> list[Measure]:
     """The metrics of link prediction, if it was measured."""
-    yield from _named(_QUALITY, quality or {})
+    return _named(_QUALITY, quality or {})
 
 
-def _named(names: dict[str, str], values: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    for key, name in names.items():
-        value = values.get(key)
-        if value is not None and math.isfinite(value):
-            yield name, value
+def _named(names: dict[str, str], values: dict[str, Any]) -> list[Measure]:
+    chosen = ((name, values.get(key)) for key, name in names.items())
+    return [(name, value) for name, value in chosen if value is not None and math.isfinite(value)]

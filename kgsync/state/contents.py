@@ -1,18 +1,20 @@
-"""From a trained model to everything that is about to be committed."""
+"""What a version consists of, put together before any of it is written."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kgsync import __version__
+from kgsync.common.software import VERSION
 from kgsync.errors import StateCorruptedError
 from kgsync.graph.living import Living
+from kgsync.graph.reading import Reading
 from kgsync.graph.terms import Ids, TermIndex
-from kgsync.source.reading import Reading
 from kgsync.state.committed import CommittedVersion, GraphData
 from kgsync.state.delta import Rows, delta_table
 from kgsync.state.manifest import Manifest
@@ -20,24 +22,27 @@ from kgsync.state.report import Action, StepReport
 from kgsync.state.settings import VersionSettings
 from kgsync.state.sidecar import Sidecar
 
-if TYPE_CHECKING:
-    from kgsync.models.base import Model
+__all__ = ["Contents", "Learned", "prepare"]
 
-__all__ = ["Draft", "Trained", "prepare"]
+
+class Learned(Protocol):
+    """What was learned from a reading, and how."""
+
+    @property
+    def action(self) -> Action:
+        """What was done."""
+
+    @property
+    def tables(self) -> Mapping[str, NDArray[Any]]:
+        """The tables of the model by name, a row for each living element."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Fields of the report: qualities, epochs."""
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model for a reading, and how it came to be."""
-
-    action: Action
-    model: Model
-    about: dict[str, Any]
-    """Fields of the report: qualities, epochs."""
-
-
-@dataclass(frozen=True)
-class Draft:
+class Contents:
     """A version before it is written."""
 
     report: StepReport
@@ -49,10 +54,10 @@ class Draft:
 def prepare(
     number: int,
     reading: Reading,
-    trained: Trained,
+    learned: Learned,
     current: CommittedVersion | None,
     settings: VersionSettings,
-) -> Draft:
+) -> Contents:
     """Put together what version `number` consists of."""
     living, train, terms = Living.of(reading.edges), reading.split.train, reading.fetched.terms
     has_training_edge = {
@@ -60,7 +65,7 @@ def prepare(
         "relation": np.isin(living.relations, train.relation_ids),
     }
     report = StepReport(
-        action=trained.action,
+        action=learned.action,
         version=number,
         previous=current.manifest.version if current else None,
         graph_version=reading.version.name,
@@ -74,25 +79,26 @@ def prepare(
         skipped=reading.skipped,
         way=reading.fetched.way,
         caveat=reading.fetched.caveat,
-        **trained.about,
+        **learned.about,
     )
+    made_with = settings.hyper_parameters()
     manifest = Manifest(
         version=number,
         previous=report.previous,
         graph_version=asdict(reading.version),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         fingerprint=settings.fingerprint(),
-        model=asdict(settings.model),
+        model=made_with["model"],
         triples=reading.fetched.triples,
         skipped=reading.skipped,
         report=report.to_json(),
         files={},
-        settings=settings.hyper_parameters(),
-        software=__version__,
+        settings=made_with,
+        software=VERSION,
     )
     last_seen = _last_seen(number, living, terms, current)
     graph = GraphData(terms, reading.fetched.edges, living, last_seen)
-    tables = {name: table.numpy() for name, table in trained.model.tables.items()}
+    tables = dict(learned.tables)
     sidecar = Sidecar(
         tables,
         {
@@ -109,7 +115,7 @@ def prepare(
             "model": manifest.model,
         },
     )
-    return Draft(report, manifest, graph, sidecar)
+    return Contents(report, manifest, graph, sidecar)
 
 
 def _rows(current: CommittedVersion | None) -> Rows | None:

@@ -1,0 +1,163 @@
+"""What happens in a sync, as typed events. Whoever wants to know is a function that takes one.
+
+Event
+├── PhaseStarted    a phase of a step begins
+├── Progress        a long phase has come so far
+├── Committed       a new version is current, and published as far as that went
+├── Rejected        a requirement refused a version; the last one stays current
+├── Failed          a step ended with another error; the last version stays current
+└── ScheduleEvent   what only a scheduled sync has
+    ├── RunStarted      a run begins, which takes all versions there are
+    ├── RunEnded        it is over
+    ├── StoreWaited     the store keeps a step waiting, or does so no longer
+    ├── RetryPlanned    an error that may pass ended the run
+    ├── Paused          another error did: the graph is left alone until that is over
+    ├── Resumed         it is over
+    └── ScheduleEnded   a wrong setting ended the schedule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+__all__ = [
+    "Committed",
+    "Event",
+    "Failed",
+    "Hearer",
+    "Paused",
+    "PhaseStarted",
+    "Progress",
+    "Rejected",
+    "Resumed",
+    "RetryPlanned",
+    "RunEnded",
+    "RunStarted",
+    "ScheduleEnded",
+    "ScheduleEvent",
+    "StoreWaited",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened."""
+
+
+Hearer: TypeAlias = Callable[[Event], None]
+"""Hears events, those it does not know included. What it raises ends the step."""
+
+
+@dataclass(frozen=True)
+class PhaseStarted(Event):
+    """A phase of a step begins."""
+
+    phase: str
+
+
+@dataclass(frozen=True)
+class Progress(Event):
+    """A long phase has come so far."""
+
+    phase: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Committed(Event):
+    """A new version is current."""
+
+    version: int
+    graph_version: str
+    action: str
+    """How it was made; see `StepReport.action`."""
+    seconds: float
+    """How long the step took."""
+    behind: int = 0
+    """Graph versions that are still to do."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rejected(Event):
+    """A requirement refused a version."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Failed(Event):
+    """A step ended with an error."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class ScheduleEvent(Event):
+    """Something that happened to a scheduled sync."""
+
+
+@dataclass(frozen=True)
+class RunStarted(ScheduleEvent):
+    """A run begins."""
+
+
+@dataclass(frozen=True)
+class RunEnded(ScheduleEvent):
+    """A run is over."""
+
+    outcome: str
+    next_run: datetime | None = None
+    store_seconds: float | None = None
+    """How long the store worked for it; None if the run was cut short."""
+    put_off: str | None = None
+    """Why the next run is later than the schedule says."""
+    succeeded: bool = False
+    """Whether it ended without an error."""
+
+
+@dataclass(frozen=True)
+class StoreWaited(ScheduleEvent):
+    """The store keeps a step waiting."""
+
+    reason: str | None
+    """None when that is over."""
+
+
+@dataclass(frozen=True)
+class RetryPlanned(ScheduleEvent):
+    """An error that may pass ended a run."""
+
+    error: Exception
+    in_row: int
+    """How many of them there were in a row."""
+    next_try: datetime
+
+
+@dataclass(frozen=True)
+class Paused(ScheduleEvent):
+    """An error ended a run; the graph is looked at again and again until it is over."""
+
+    reason: str
+    error: Exception | None = None
+    """None for the pause of an earlier process."""
+    since: str | None = None
+    """When it began, if that is known."""
+    news: bool = True
+    """Whether this is another reason than before."""
+
+
+@dataclass(frozen=True)
+class Resumed(ScheduleEvent):
+    """What had paused the graph is over."""
+
+
+@dataclass(frozen=True)
+class ScheduleEnded(ScheduleEvent):
+    """An error ended the schedule."""
+
+    error: Exception

@@ -1,0 +1,64 @@
+"""One graph version as it was read, and compared with the version before it: data, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kgsync.graph.change import ChangeSet
+from kgsync.graph.rows import Skipped
+from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.split import Split
+from kgsync.graph.terms import TermIndex
+from kgsync.graph.versions import GraphVersion
+
+__all__ = ["Fetched", "Reading", "Way"]
+
+Way = Literal["scan", "difference", "buckets", "changes"]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """All edges of one version, checked against the store's own count."""
+
+    edges: Snapshot
+    terms: TermIndex
+    """The term index, with the version's new terms appended."""
+    triples: int
+    skipped: Skipped
+    way: Way
+    reason: str
+    """Why that way was taken, for the plan."""
+    caveat: str = ""
+    """What this way cannot see, and when it will be seen."""
+    difference: tuple[Snapshot, Snapshot] | None = None
+    """Edges that were added to the base and deleted from it, where this way has found them."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One graph version, read completely and compared with the current one."""
+
+    version: GraphVersion
+    behind: int
+    """Graph versions after this one."""
+    fetched: Fetched
+    edges: Snapshot
+    """The edges to embed."""
+    dropped: dict[str, int]
+    """Edges that the filters left out."""
+    split: Split
+    change: ChangeSet
+    removed_share: float
+    """Share of the embedded edges that are gone."""
+    gathered: tuple[str, ...] = ()
+    """Versions before this one that were not taken: their changes come with it."""
+    costs: dict[str, Any] = field(default_factory=dict)
+    """What reading the store has cost so far, this reading included, as plain values."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Stamps of the files that it was read from, if it was."""
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Triples that are not embedded, by reason."""
+        return {**vars(self.fetched.skipped), **self.dropped}

@@ -1,0 +1,67 @@
+"""Where a sync stands: its versions, its scheduled runs, and what has paused it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kgsync.service.pausing import Pause
+from kgsync.service.run_status import RunStatus
+from kgsync.state.committed import current_version
+from kgsync.state.directory import State
+from kgsync.state.report import StepReport
+
+__all__ = ["Status", "status_of"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a sync stands, from its state alone."""
+
+    state: str
+    store: str
+    version: int | None
+    graph_version: str | None
+    created: str | None
+    model: dict[str, Any] | None
+    versions: int
+    retained: tuple[int, ...]
+    """Versions whose files are still there."""
+    report: StepReport | None
+    damaged: tuple[int, ...] = ()
+    """Versions whose manifest cannot be read; they are missing from the history."""
+    run: RunStatus | None = None
+    """The scheduled sync, if there was one: `kgsync run`."""
+    pause: Pause | None = None
+    """Why the graph is left alone, if it is."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        report = None if self.report is None else self.report.to_json()
+        return {**asdict(self), "report": report}
+
+
+def status_of(state: State, store: str) -> Status:
+    """Look at a state; the store is not asked.
+
+    Args:
+        state: The state.
+        store: How its store is named.
+    """
+    current = current_version(state)
+    damaged = tuple(state.damaged_versions())
+    manifest = current.manifest if current else None
+    return Status(
+        state=str(state.path),
+        store=store,
+        version=manifest.version if manifest else None,
+        graph_version=manifest.graph_version["name"] if manifest else None,
+        created=manifest.created if manifest else None,
+        model=manifest.model if manifest else None,
+        versions=len(state.readable_versions()) + len(damaged),
+        retained=tuple(state.retained_versions()),
+        damaged=damaged,
+        report=StepReport.from_json(manifest.report) if manifest else None,
+        run=RunStatus.load(state.path),
+        pause=Pause.of(state, current) if state.exists else None,
+    )

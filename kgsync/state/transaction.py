@@ -1,0 +1,306 @@
+"""One version on its way into the state: put together aside, checked, then made current at once.
+
+Whatever ends a transaction before `commit` leaves the last version current; what is left of the
+draft is replaced by the next one. What is cut off after `commit` is repaired by the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import Protocol
+
+from kgsync.common.cost import Cost
+from kgsync.common.events import Committed, Failed, Rejected
+from kgsync.common.listener import Phases
+from kgsync.common.memory import forget_peak, peak_mb
+from kgsync.errors import KgsyncError, StateCorruptedError, StateError, StateWriteError
+from kgsync.graph.reading import Reading
+from kgsync.state.committed import CommittedVersion, current_version, write_version
+from kgsync.state.contents import Contents, Learned, prepare
+from kgsync.state.directory import State, VersionFolder
+from kgsync.state.entry import show_current
+from kgsync.state.report import StepReport
+from kgsync.state.settings import VersionSettings
+
+__all__ = ["Requirement", "Transaction", "transaction"]
+
+
+class Requirement(Protocol):
+    """A condition that a version has to meet before it becomes the current one."""
+
+    def check(self, draft: Transaction) -> None:
+        """See whether it is met, as far as that can be told by now.
+
+        Called when the reading is known, before the work of learning, and again when there is a
+        report, before anything is written.
+
+        Raises:
+            KgsyncError: It is not met; the base stays current.
+        """
+
+
+@contextmanager
+def transaction(
+    state: State,
+    settings: VersionSettings,
+    phases: Phases,
+) -> Iterator[Transaction]:
+    """Hold the lock of a state while one version is made.
+
+    Args:
+        state: The state.
+        settings: What is recorded with the version, and how many versions keep their files.
+        phases: Times what is done.
+
+    Raises:
+        StateLockedError: Another process holds it.
+    """
+    with state.lock():
+        forget_peak()
+        draft = Transaction(state, settings, phases)
+        try:
+            yield draft
+        except KgsyncError as error:
+            if not draft.is_rejected:
+                phases.listener(Failed(error))
+            raise
+
+
+class Transaction:
+    """A version that is being made; its base stays current until `commit`."""
+
+    def __init__(self, state: State, settings: VersionSettings, phases: Phases) -> None:
+        """Begin; see `transaction`, which also holds the lock."""
+        self.state = state
+        self.phases = phases
+        self.cost = Cost()
+        """Counters for whoever learns."""
+        self.reading: Reading | None = None
+        """What the version is made from, once it was taken."""
+        self.contents: Contents | None = None
+        """What the version consists of, in memory; None if an older one is made current again."""
+        self.is_rejected = False
+        """Whether a requirement was not met."""
+        self._settings = settings
+        self._requirements: list[Requirement] = []
+        self._report: StepReport | None = None
+        self._folder: VersionFolder | None = None
+        self._warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def base(self) -> CommittedVersion | None:
+        """The version that is current before the commit; None before the first.
+
+        Raises:
+            StateError: The state is damaged, or of another format or store.
+        """
+        return current_version(self.state)
+
+    @cached_property
+    def number(self) -> int:
+        """The number of the version; it was never used for a committed one."""
+        return self.state.next_number()
+
+    @property
+    def taken(self) -> Reading:
+        """What the version is made from.
+
+        Raises:
+            StateError: Nothing was taken yet.
+        """
+        if self.reading is None:
+            raise StateError("no reading was taken in this transaction")
+        return self.reading
+
+    @property
+    def folder(self) -> VersionFolder:
+        """The folder of the version, once it is written.
+
+        Raises:
+            StateError: It is not.
+        """
+        if self._folder is None:
+            raise StateError("nothing was written in this transaction")
+        return self._folder
+
+    @property
+    def report(self) -> StepReport:
+        """What was done so far, once that is known.
+
+        Raises:
+            StateError: It is not.
+        """
+        if self._report is None:
+            raise StateError("nothing was learned in this transaction")
+        return replace(self._report, seconds=self.phases.seconds, warnings=self._warnings)
+
+    def warn(self, *warnings: str) -> None:
+        """Add warnings to the report; they are not recorded with the version."""
+        self._warnings = (*self._warnings, *warnings)
+
+    def rescue_base(self) -> None:
+        """Go on without a base that is damaged: it is set aside, and ids start anew.
+
+        Raises:
+            StateError: The identity of the state is damaged, too, which nothing here cures.
+        """
+        self.state.check_identity()
+        try:
+            if self.base is not None:
+                self.base.check_graph()  # its ids are carried on
+        except StateCorruptedError as error:
+            self.state.set_aside_current()
+            self.base = None
+            self.warn(f"ids start anew, the damaged version was set aside: {error}")
+
+    def repair(self) -> None:
+        """Do what an earlier transaction was kept from after its commit, in the state.
+
+        Raises:
+            StateError: The committed version cannot be read, or the disk refused.
+        """
+        if self.base is not None:
+            show_current(self.state, self.base.folder)
+
+    def require(self, *requirements: Requirement) -> None:
+        """Make the commit depend on some conditions."""
+        self._requirements += requirements
+
+    def take(self, reading: Reading) -> None:
+        """Make the version from a reading.
+
+        Raises:
+            KgsyncError: A requirement is not met.
+        """
+        self.reading = reading
+        self._check()
+
+    def nothing_new(self, warnings: tuple[str, ...] = ()) -> StepReport:
+        """What a step reports that commits nothing."""
+        base = self.base
+        return StepReport(
+            "nothing new",
+            version=base.number if base else None,
+            graph_version=base.graph_version.name if base else None,
+            warnings=warnings,
+        )
+
+    def check_space(self) -> None:
+        """See before any work that the disk has room for a version as large as the base.
+
+        Raises:
+            StateWriteError: It has not.
+        """
+        self.state.check_space(self.base.folder if self.base else None)
+
+    def write(self, learned: Learned) -> None:
+        """Write all files aside. The version is not committed yet.
+
+        Raises:
+            KgsyncError: A requirement is not met.
+            StateWriteError: The disk refused.
+        """
+        number = self.number
+        contents = prepare(number, self.taken, learned, self.base, self._settings)
+        report = replace(
+            contents.report,
+            seconds=dict(self.phases.seconds),
+            cost=self.cost,
+            peak_memory_mb=peak_mb(),
+            files=str(self.state.path / f"{number:06d}" / "embeddings"),
+        )
+        self.contents, self._report = contents, report
+        self._check()
+        with self.phases("write"), self.state.drafting(number) as path:
+            files = write_version(path, contents.graph, contents.sidecar)
+            manifest = replace(contents.manifest, report=report.to_json(), files=files)
+            self._folder = self.state.seal(path, manifest)
+
+    def amend(self, literals: dict[str, float] | None) -> None:
+        """Record with the version how many literals were written."""
+        if self._report is None or literals is None:
+            return
+        self._report = replace(self._report, literals=literals)
+        self._folder = self.state.amend(self.folder, self._report.to_json())
+        count = int(literals.get("left_out", 0))
+        if count:
+            why = "because stores refuse the IRIs; they are in the sidecar files"
+            self.warn(f"{count:,} vector(s) are not among the literals, {why}")
+
+    def restore(self, chosen: CommittedVersion) -> None:
+        """Take an older version, as it is, in place of a new one.
+
+        Raises:
+            StateCorruptedError: A file of it is not what was committed.
+        """
+        for name in chosen.manifest.files:
+            chosen.folder.verified(name)
+        self.number, self._folder = chosen.number, chosen.folder
+
+    def commit(self) -> None:
+        """Make the version the current one, by moving the one pointer.
+
+        Raises:
+            StateWriteError: The disk refused.
+        """
+        with self.phases("commit"):
+            self.state.commit(self.folder.manifest.version)
+
+    def show(self, flip: Callable[[VersionFolder, list[int]], None]) -> None:
+        """Show the version as current; then, and only then, drop the files of old ones.
+
+        Args:
+            flip: Shows it in the store, and the versions whose files are about to go.
+
+        Raises:
+            KgsyncError: Not all is shown, of an older version; of a new one that is a warning.
+        """
+        with self.phases("publish"):
+            try:
+                show_current(self.state, self.folder)
+                superfluous = self.state.superfluous(self._settings.state.keep, self.folder)
+                flip(self.folder, superfluous)
+                self.state.drop_files(superfluous)
+            except (KgsyncError, OSError) as error:
+                # The version is committed; the next step finds what is left to do.
+                self._not_shown(error)
+
+    def done(self, *warnings: str) -> StepReport:
+        """Tell that the new version is committed.
+
+        Args:
+            warnings: What else to tell.
+
+        Returns:
+            What was done.
+        """
+        self.warn(*warnings)
+        report, manifest = self.report, self.folder.manifest
+        seconds = sum(report.seconds.values())
+        event = Committed(manifest.version, manifest.graph_version["name"], report.action, seconds)
+        event = replace(event, behind=report.behind, warnings=report.warnings)
+        self.phases.listener(event)
+        return report
+
+    def _not_shown(self, error: KgsyncError | OSError) -> None:
+        number = self.folder.manifest.version
+        if self._report is not None:
+            self.warn(f"version {number} is committed, but not all is published: {error}")
+            return
+        kind = type(error) if isinstance(error, KgsyncError) else StateWriteError
+        raise kind(
+            f"version {number} is current in the state, but not all is published; the next step "
+            f"will see to it: {error}"
+        ) from error
+
+    def _check(self) -> None:
+        try:
+            for requirement in self._requirements:
+                requirement.check(self)
+        except KgsyncError as error:
+            self.is_rejected = True
+            self.phases.listener(Rejected(error))
+            raise

@@ -1,0 +1,94 @@
+"""Events: listeners hear what happens in a step and in a schedule, and may be added one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from kgsync import KGSync
+from kgsync.common.events import Committed, Event, Failed, PhaseStarted, Progress, Rejected
+from kgsync.common.listener import AnyListener, Events
+from kgsync.errors import LargeRemovalError, VersionError
+from tests.worlds import GRAPHS, fill, quick_settings
+
+
+class CommitCounter:
+    """A listener that counts committed versions: all that it takes to add one."""
+
+    def __init__(self) -> None:
+        self.versions: list[int] = []
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Committed):
+            self.versions.append(event.version)
+
+
+def sync_of(store: ox.Store, state: Path, listener: AnyListener, max_removed: float) -> KGSync:
+    settings = quick_settings()
+    settings = replace(settings, source=replace(settings.source, max_removed=max_removed))
+    return KGSync(store, GRAPHS, state=state, settings=settings, listener=listener)
+
+
+def test_a_function_hears_every_event_of_a_step(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state", heard.append, 1.0)
+    report = sync.step()
+    phases = [event.phase for event in heard if isinstance(event, PhaseStarted)]
+    assert phases == [
+        "fetch",
+        "compile",
+        "train",
+        "evaluate",
+        "write",
+        "stage",
+        "commit",
+        "publish",
+    ]
+    assert any(isinstance(event, Progress) for event in heard)
+    assert heard[-1] == Committed(
+        1,
+        GRAPHS.format(version="1"),
+        "trained",
+        sum(report.seconds.values()),
+    )
+    heard.clear()
+    assert not sync.step().changed
+    assert not any(isinstance(event, Committed) for event in heard)
+
+
+def test_several_listeners_of_both_kinds_hear_a_sync(tmp_path: Path) -> None:
+    class Plain:
+        phases: list[str] = []  # noqa: RUF012
+
+        def phase(self, name: str) -> None:
+            self.phases.append(name)
+
+        def progress(self, name: str, done: int, total: int) -> None: ...
+
+    counter, plain = CommitCounter(), Plain()
+    sync = sync_of(fill(ox.Store()), tmp_path / "state", Events(counter, plain), 1.0)
+    sync.catch_up()
+    assert counter.versions == [1, 2, 3, 4]
+    assert plain.phases.count("commit") == 4
+
+
+def test_what_a_guard_refuses_is_told_as_rejected_before_any_training(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    sync = sync_of(fill(ox.Store()), tmp_path / "state", heard.append, 0.05)
+    sync.step()
+    heard.clear()
+    with pytest.raises(LargeRemovalError) as refused:
+        sync.step()
+    assert heard == [PhaseStarted("fetch"), Rejected(refused.value)]
+    assert sync.status().version == 1
+
+
+def test_an_error_is_told_as_failed(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    sync = sync_of(ox.Store(), tmp_path / "state", heard.append, 1.0)
+    with pytest.raises(VersionError) as failed:
+        sync.step()
+    assert heard[-1] == Failed(failed.value)
