@@ -21,12 +21,8 @@ Rules = list[tuple[bool, str]]
 
 PATHS = (("source", "store"), ("source", "scope"), ("state", "path"), ("publish", "target"))
 """Settings that are paths, or URLs instead."""
-_DIVISORS = {"analogy": 4, "complex": 2}
-"""Models whose vectors fall into parts of equal length."""
 _LARGEST_RATE = 1_000_000
 """Far above any that learns, far below what single precision holds."""
-_CLOSED_FORMS = "transe", "transh"
-"""Models for which the best place of a new element can be computed."""
 
 
 def check(settings: Settings) -> None:
@@ -41,6 +37,9 @@ def check(settings: Settings) -> None:
     if model.name not in MODELS:
         known = ", ".join(sorted(MODELS))
         raise ConfigError(f"there is no model named {model.name!r}; known models: {known}")
+    declared = MODELS[model.name]
+    by_pair = ", ".join(name for name in MODELS if MODELS[name].steps_by_pair)
+    wide = ", ".join(name for name in MODELS if MODELS[name].has_relation_dimension)
     for part in fields(settings):
         check_types(getattr(settings, part.name), part.name)
     rules = [
@@ -49,8 +48,8 @@ def check(settings: Settings) -> None:
         (len(split.key.encode()) <= 64, "split: key must be at most 64 bytes"),
         (1 <= model.dimension <= 100_000, "model: dimension must lie between 1 and 100,000"),
         (
-            model.dimension % _DIVISORS.get(model.name, 1) == 0,
-            f"model: {model.name} needs a dimension divisible by {_DIVISORS.get(model.name)}",
+            model.dimension % declared.divisor == 0,
+            f"model: {model.name} needs a dimension divisible by {declared.divisor}",
         ),
         (0 < model.margin < math.inf, "model: margin must be a positive number"),
         (model.l2_penalty >= 0, "model: l2_penalty must not be negative"),
@@ -59,8 +58,12 @@ def check(settings: Settings) -> None:
         (settings.training.batches >= 1, "training: batches must be at least 1"),
         (
             settings.training.steps == "batch"
-            or (model.name == "transe" and settings.run.backend != "torch"),
-            "training: steps = 'pair' is for transe only, and not for backend = 'torch'",
+            or (declared.steps_by_pair and settings.run.backend != "torch"),
+            f"training: steps = 'pair' is for {by_pair} only, and not for backend = 'torch'",
+        ),
+        (
+            settings.run.backend != "cpu" or declared.kernels is not None,
+            f"run: {model.name} has no kernels for backend = 'cpu'; use 'auto' or 'torch'",
         ),
         (
             settings.run.backend != "cpu" or settings.run.device == "cpu",
@@ -73,12 +76,12 @@ def check(settings: Settings) -> None:
         (settings.training.validate_every >= 0, "training: validate_every must not be negative"),
         (settings.training.patience >= 1, "training: patience must be at least 1"),
         (
-            model.relation_dimension == 0 or model.name == "transd",
-            f"model: {model.name} has no relation_dimension of its own; only transd has",
+            model.relation_dimension == 0 or declared.has_relation_dimension,
+            f"model: {model.name} has no relation_dimension of its own; only {wide} has",
         ),
         (0 <= model.relation_dimension <= 100_000, "model: relation_dimension is out of range"),
         (
-            update.start_vectors in ("average", "random") or model.name in _CLOSED_FORMS,
+            update.start_vectors in ("average", "random") or bool(declared.closed_forms),
             f"update: {model.name} has start_vectors 'average' and 'random' only, not "
             + repr(update.start_vectors),
         ),

@@ -23,6 +23,7 @@ from kgsync.state.tensors import write_tensors
 
 if TYPE_CHECKING:
     from kgsync.models.base import Model
+    from kgsync.models.scoring import Scorer
 
 __all__ = ["CommittedVersion", "GraphData", "write_version"]
 
@@ -95,6 +96,12 @@ class CommittedVersion:
         settings = ModelSettings(**self.manifest.model)
         tables = {name: torch.from_numpy(table.copy()) for name, table in self.tables.items()}
         return model_class(settings.name)(settings, tables)
+
+    def scorer(self) -> Scorer:
+        """Scores for reading: by numpy, from the tables as they are."""
+        from kgsync.models import scorer
+
+        return scorer(ModelSettings(**self.manifest.model), self.tables)
 
 
 def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> None:

@@ -40,7 +40,7 @@ def learn(
     """
     if current is None or reading.change:
         with phases("compile"):
-            warm_up(problem.settings)
+            warm_up(problem.settings, phases.listener.phase)
     if current is None:
         with phases("train"):
             model, run = train_offline(problem, cost, phases.listener.progress)

@@ -15,7 +15,8 @@ from kgsync.state.committed import CommittedVersion
 from kgsync.state.report import StepReport
 
 if TYPE_CHECKING:
-    from kgsync.models.base import Kind, Model, Rows
+    from kgsync.models.base import Kind
+    from kgsync.models.scoring import Scorer
 
 __all__ = ["Neighbor", "Prediction", "Vector", "VectorView", "nearest", "unit_length"]
 
@@ -125,13 +126,8 @@ class VectorView:
         Raises:
             UnknownTermError: An IRI has no vector in this version.
         """
-        import torch
-
-        def rows(kind: Kind, iri: str) -> Rows:
-            return self._model.rows(kind, torch.tensor([self._row(iri, kind)]))
-
-        some = rows("entity", head), rows("relation", relation), rows("entity", tail)
-        return float(self._model.score_tails(*some)[0, 0])
+        row, relation_row = self._row(head, "entity"), self._row(relation, "relation")
+        return self._scorer.score(row, relation_row, self._row(tail, "entity"))
 
     def predict(
         self,
@@ -161,15 +157,10 @@ class VectorView:
             raise ConfigError("a prediction needs a relation and exactly one of head and tail")
         given = head if head is not None else tail
         assert given is not None
-        import torch
-
         row = self._row(given, "entity")
         relation_row = self._row(relation, "relation")
-        model = self._model
-        anchor = model.rows("entity", torch.tensor([row]))
-        predicate = model.rows("relation", torch.tensor([relation_row]))
-        score = model.score_tails if head is not None else model.score_heads
-        scores = score(anchor, predicate, model.rows("entity", slice(None)))[0].numpy()
+        score = self._scorer.tails if head is not None else self._scorer.heads
+        scores = score(row, relation_row)
         known = self._known_answers(row, relation_row, tails=head is not None)
         if not known[row]:
             scores[row] = -np.inf  # that a thing is related to itself is rarely what is asked
@@ -183,8 +174,8 @@ class VectorView:
         ]
 
     @cached_property
-    def _model(self) -> Model:
-        return self._version.model()
+    def _scorer(self) -> Scorer:
+        return self._version.scorer()
 
     def _known_answers(self, row: int, relation: int, *, tails: bool) -> NDArray[np.bool_]:
         """For each entity row, whether the graph has it on the open side."""
