@@ -39,9 +39,6 @@ class _Registry(Mapping[str, "ModelDeclaration"]):
     def add(self, declaration: ModelDeclaration) -> None:
         self._found[declaration.name] = declaration
 
-    def remove(self, name: str) -> None:
-        del self._found[name]
-
     def _all(self) -> dict[str, ModelDeclaration]:
         if not self._searched:
             for file in iter_modules(__path__):

@@ -107,8 +107,8 @@ def _compile_once(
             return
         if stamp.exists():
             return
-        title = MODELS[settings.name].title if label else "ranking"
-        waiting(f"compiling the kernels of {title}; this happens once")
+        kernels = f"kernels of {MODELS[settings.name].title}" if label else "ranking kernels"
+        waiting(f"compiling the {kernels}; this happens once")
         _remove_others(folders, text, label)
         model = settings.name, settings.norm
         code = f"import {__name__} as c; c._compile({name!r}, {str(stamp)!r}, *{model!r})"
