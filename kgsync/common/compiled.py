@@ -13,18 +13,20 @@ import numba
 from numba import njit
 
 from kgsync.common.kernel_folders import is_ours, private_folder
+from kgsync.common.kernels import FAST
 
-__all__ = ["FAST", "compiled"]
-
-FAST = frozenset({"nsz", "arcp", "contract", "afn", "reassoc"})
-"""Sums may be reordered, but NaN and infinity stay what they are."""
+__all__ = ["FAST", "compile_function", "compiled"]
 
 _log = logging.getLogger(__name__)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(
-    fastmath: frozenset[str] = frozenset(), *, nogil: bool = False, inline: bool = False
+    fastmath: frozenset[str] = frozenset(),
+    *,
+    nogil: bool = False,
+    inline: bool = False,
+    inner: bool = False,
 ) -> Callable[[_Function], _Function]:
     """Compile a function when it is first called; divisions are those of numpy.
 
@@ -32,29 +34,59 @@ def compiled(
         fastmath: Liberties that the compiler may take, as LLVM calls them.
         nogil: Whether other threads may run meanwhile.
         inline: Whether it becomes part of every compiled function that calls it.
+        inner: Whether only compiled functions call it: they are kept on disk with it in them.
     """
 
     def decorate(function: _Function) -> _Function:
-        def compile_(cache: bool) -> Any:
-            return njit(
-                error_model="numpy",
-                fastmath=set(fastmath),
-                nogil=nogil,
-                forceinline=inline,
-                cache=cache,
-            )(function)
-
-        for place in (nullcontext, _in_private_folder):
-            with suppress(RuntimeError), place():  # numba finds no folder that it may write
-                made = compile_(True)
-                # Told not to compile, numba gives the function back; see `load_kernels`.
-                if made is function or is_ours(Path(made.stats.cache_path)):
-                    return cast("_Function", made)
-                _log.debug("%s is not only ours to write", made.stats.cache_path)
-        _warn()
-        return cast("_Function", compile_(False))
+        return compile_function(function, fastmath, nogil=nogil, inline=inline, inner=inner)
 
     return decorate
+
+
+def compile_function(
+    function: _Function,
+    fastmath: frozenset[str],
+    *,
+    nogil: bool = False,
+    inline: bool = False,
+    inner: bool = False,
+) -> _Function:
+    """The same for a function that is there already.
+
+    Args:
+        function: The function.
+        fastmath: See `compiled`.
+        nogil: See `compiled`.
+        inline: See `compiled`.
+        inner: See `compiled`.
+    """
+
+    def compile_(cache: bool) -> Any:
+        options: dict[str, Any] = {
+            # Half of the time of compiling a small function goes into ways to call it from outside.
+            "no_cpython_wrapper": inner,
+            "no_cfunc_wrapper": True,
+        }
+        return njit(
+            error_model="numpy",
+            fastmath=set(fastmath),
+            nogil=nogil,
+            forceinline=inline,
+            cache=cache,
+            **options,
+        )(function)
+
+    if inner:
+        return cast("_Function", compile_(False))
+    for place in (nullcontext, _in_private_folder):
+        with suppress(RuntimeError), place():  # numba finds no folder that it may write
+            made = compile_(True)
+            # Told not to compile, numba gives the function back; see `load_kernels`.
+            if made is function or is_ours(Path(made.stats.cache_path)):
+                return cast("_Function", made)
+            _log.debug("%s is not only ours to write", made.stats.cache_path)
+    _warn()
+    return cast("_Function", compile_(False))
 
 
 @contextmanager

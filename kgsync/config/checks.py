@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check"]
 
-_DIVISORS = {"analogy": 4, "complex": 2}
-"""Models whose vectors fall into parts of equal length."""
-_CLOSED_FORMS = "transe", "transh"
-"""Models for which the best place of a new element can be computed."""
-
 
 def check(settings: Settings) -> None:
     """Look at every value and every rule.
@@ -52,28 +47,37 @@ def _check_section(chosen: Any, name: str) -> None:
 
 def _model_rules(settings: Settings) -> Iterator[Rule]:
     """What depends on the model."""
-    model, update = settings.model, settings.update
+    from kgsync.models import MODELS
+
+    model, update, declared = settings.model, settings.update, MODELS[settings.model.name]
+    by_pair = ", ".join(name for name in MODELS if MODELS[name].steps_by_pair)
+    wide = ", ".join(name for name in MODELS if MODELS[name].has_relation_dimension)
     yield Rule(
-        model.dimension % _DIVISORS.get(model.name, 1) == 0,
+        model.dimension % declared.divisor == 0,
         ("model.dimension",),
-        f"[model] {model.name} needs a dimension divisible by {_DIVISORS.get(model.name)}",
+        f"[model] {model.name} needs a dimension divisible by {declared.divisor}",
     )
     yield Rule(
-        model.relation_dimension == 0 or model.name == "transd",
+        model.relation_dimension == 0 or declared.has_relation_dimension,
         ("model.relation_dimension",),
-        f"[model] {model.name} has no relation_dimension of its own; only transd has",
+        f"[model] {model.name} has no relation_dimension of its own; only {wide} has",
     )
     yield Rule(
-        update.initial_vectors in ("average", "random") or model.name in _CLOSED_FORMS,
+        settings.run.backend != "cpu" or declared.kernels is not None,
+        ("run.backend", "model.name"),
+        f"[run] {model.name} has no kernels for backend = 'cpu'; use 'auto' or 'torch'",
+    )
+    yield Rule(
+        update.initial_vectors in ("average", "random") or bool(declared.closed_forms),
         ("update.initial_vectors", "model.name"),
         f"[update] {model.name} has initial_vectors 'average' and 'random' only, not "
         + repr(update.initial_vectors),
     )
     yield Rule(
         settings.training.steps == "batch"
-        or (model.name == "transe" and settings.run.backend != "torch"),
+        or (declared.steps_by_pair and settings.run.backend != "torch"),
         ("training.steps", "model.name", "run.backend"),
-        "[training] steps = 'pair' is for transe only, and not for backend = 'torch'",
+        f"[training] steps = 'pair' is for {by_pair} only, and not for backend = 'torch'",
     )
 
 

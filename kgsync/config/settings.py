@@ -88,8 +88,8 @@ class Settings:
         from kgsync.models import MODELS
 
         chosen = {name: getattr(self.model, name) for name in _MEANING}
-        if MODELS[self.model.name].optimizer != "sgd":
-            chosen["norm"] = None  # the models without a distance
+        if not MODELS[self.model.name].has_norm:
+            chosen["norm"] = None
         return chosen
 
     def rates(self) -> Rates:

@@ -1,50 +1,71 @@
-"""The scoring models, one file each. This table imports none of them."""
+"""The scoring models, one file each, which declares all of its model as `MODEL`.
+
+In come settings and tables of vectors, out go scores. May import: common. Importing a file of this
+room loads neither torch nor numba; only what computes with them does.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, cast
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgsync.models.base import Model
+    from kgsync.models.declaration import ModelDeclaration
+    from kgsync.models.scoring import Scorer
+    from kgsync.models.settings import ModelSettings
 
-__all__ = ["MODELS", "ModelInfo", "model_class"]
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """Where a model is, and the paper's choices for it."""
-
-    where: str
-    """`module:Class`."""
-    optimizer: Literal["sgd", "adagrad"]
-    learning_rate: float
-    """Of training from scratch; updates derive theirs from it."""
-    dimension: int = 100
+__all__ = ["MODELS", "model_class", "register", "scorer"]
 
 
-def _translational(where: str) -> ModelInfo:
-    return ModelInfo(where, "sgd", 0.001)
+class _Registry(Mapping[str, "ModelDeclaration"]):
+    """The declarations of all files of this folder, which are read when first asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, ModelDeclaration] = {}
+        self._searched = False
+
+    def __getitem__(self, name: str) -> ModelDeclaration:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._all()))
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def add(self, declaration: ModelDeclaration) -> None:
+        self._found[declaration.name] = declaration
+
+    def _all(self) -> dict[str, ModelDeclaration]:
+        if not self._searched:
+            for file in iter_modules(__path__):
+                declared = getattr(import_module(f"{__name__}.{file.name}"), "MODEL", None)
+                if declared is not None:
+                    self.add(declared)
+            self._searched = True
+        return self._found
 
 
-def _semantic(where: str, dimension: int = 100) -> ModelInfo:
-    return ModelInfo(where, "adagrad", 0.1, dimension)
-
-
-MODELS: dict[str, ModelInfo] = {
-    "analogy": _semantic("kgsync.models.analogy:Analogy"),
-    "complex": _semantic("kgsync.models.analogy:ComplEx"),
-    "distmult": _semantic("kgsync.models.distmult:DistMult"),
-    "rescal": _semantic("kgsync.models.rescal:Rescal", dimension=50),
-    "transd": _translational("kgsync.models.transd:TransD"),
-    "transe": _translational("kgsync.models.transe:TransE"),
-    "transh": _translational("kgsync.models.transh:TransH"),
-}
+_registry = _Registry()
+MODELS: Mapping[str, ModelDeclaration] = _registry
 """By their name in the settings."""
+
+
+def register(declaration: ModelDeclaration) -> None:
+    """Add a model that is not in this folder."""
+    _registry.add(declaration)
 
 
 def model_class(name: str) -> type[Model]:
     """The class of a model; the settings have checked the name."""
-    module, _, attribute = MODELS[name].where.partition(":")
-    return cast("type[Model]", getattr(import_module(module), attribute))
+    return MODELS[name].model
+
+
+def scorer(settings: ModelSettings, tables: Mapping[str, Any]) -> Scorer:
+    """Scores from tables that are numpy arrays; needs neither torch nor numba."""
+    from kgsync.models.scoring import Scorer
+
+    return Scorer(model_class(settings.name)(settings, dict(tables)))

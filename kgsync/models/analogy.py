@@ -1,23 +1,21 @@
 """ANALOGY: a relation is a block-diagonal matrix, half of it scalars, half 2x2 rotations.
 
-The blocks [[a, b], [-b, a]] are complex numbers in disguise, so the second half of ANALOGY is
-ComplEx, and ComplEx alone is ANALOGY without its scalar half.
+The blocks [[a, b], [-b, a]] are complex numbers in disguise.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import torch
-from torch import Tensor
-
-from kgsync.errors import ConfigError
-from kgsync.models.base import Rows, TableSpec
-from kgsync.models.bilinear import Bilinear
-from kgsync.models.losses import LogisticLoss, Loss
+from kgsync.common.kernels import Slot
+from kgsync.models.arrays import Array, joined
+from kgsync.models.base import Rows, TableSpec, one_vector_each
+from kgsync.models.bilinear import BILINEAR, Bilinear
+from kgsync.models.declaration import ModelDeclaration
+from kgsync.models.loops import add_product, add_products, function, inlined
 from kgsync.models.settings import ModelSettings
 
-__all__ = ["Analogy", "ComplEx"]
+__all__ = ["BLOCKS", "MODEL", "Analogy"]
 
 
 class Analogy(Bilinear):
@@ -33,34 +31,21 @@ class Analogy(Bilinear):
         Raises:
             ConfigError: The dimension cannot be halved as the model needs it.
         """
-        width = settings.dimension
-        step = 4 if cls.scalar_share else 2
-        if width % step:
-            raise ConfigError(f"{settings.name} needs a dimension divisible by {step}, not {width}")
-        return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width)}
+        return one_vector_each(settings, 4 if cls.scalar_share else 2)
 
-    def from_head(self, head: Rows, relation: Rows) -> Tensor:
+    def from_head(self, head: Rows, relation: Rows) -> Array:
         """hᵀ M: scalars multiply, complex numbers multiply."""
         s, re, im = self._parts(head["entity"])
         rs, rre, rim = self._parts(relation["relation"])
-        return torch.cat([s * rs, re * rre - im * rim, re * rim + im * rre], dim=-1)
+        return joined([s * rs, re * rre - im * rim, re * rim + im * rre])
 
-    def from_tail(self, tail: Rows, relation: Rows) -> Tensor:
+    def from_tail(self, tail: Rows, relation: Rows) -> Array:
         """M t: the relation's complex numbers are conjugated."""
         s, re, im = self._parts(tail["entity"])
         rs, rre, rim = self._parts(relation["relation"])
-        return torch.cat([s * rs, re * rre + im * rim, im * rre - re * rim], dim=-1)
+        return joined([s * rs, re * rre + im * rim, im * rre - re * rim])
 
-    @property
-    def loss(self) -> Loss:
-        """Averaged logistic loss."""
-        return LogisticLoss()
-
-    def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
-        """L2 penalty."""
-        return self.squares(head, relation, tail)
-
-    def _parts(self, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _parts(self, vectors: Array) -> tuple[Array, Array, Array]:
         width = vectors.shape[-1]
         scalars = int(width * self.scalar_share)
         half = (width - scalars) // 2
@@ -68,7 +53,53 @@ class Analogy(Bilinear):
         return vectors[..., : ends[0]], vectors[..., ends[0] : ends[1]], vectors[..., ends[1] :]
 
 
-class ComplEx(Analogy):
-    """f_r(h, t) = Re⟨h, r, conj t⟩, equivalent to HolE."""
+_SCALAR_PARTS: Any = Slot("SCALAR_PARTS")
+"""How many of four equal parts of a vector are scalars."""
 
-    scalar_share = 0.0
+
+@inlined
+def _make_query(kept: Any, r: Any, on_tail: Any, query: Any) -> None:
+    query[:] = 0
+    _add_query(kept, r, on_tail, query)
+
+
+@inlined
+def _add_bilinear(kept: Any, r: Any, other: Any, on_tail: Any, to_kept: Any, to_r: Any) -> None:
+    h, t = (kept, other) if on_tail else (other, kept)
+    _add_query(other, r, not on_tail, to_kept)
+    width = len(kept)
+    scalars = _SCALAR_PARTS * width // 4
+    add_product(to_r[:scalars], 1, h, t)
+    middle = scalars + (width - scalars) // 2
+    h_a, h_b, t_a, t_b = h[scalars:middle], h[middle:], t[scalars:middle], t[middle:]
+    add_products(to_r[scalars:middle], h_a, t_a, 1, h_b, t_b)
+    add_products(to_r[middle:], h_a, t_b, -1, h_b, t_a)
+
+
+@function
+def _add_query(kept: Any, r: Any, on_tail: Any, to: Any) -> None:
+    width = len(kept)
+    scalars = _SCALAR_PARTS * width // 4
+    add_product(to[:scalars], 1, kept, r)
+    middle = scalars + (width - scalars) // 2
+    k_a, k_b = kept[scalars:middle], kept[middle:]
+    r_a, r_b = r[scalars:middle], r[middle:]
+    turn = 1 if on_tail else -1
+    add_products(to[scalars:middle], k_a, r_a, -turn, k_b, r_b)
+    add_products(to[middle:], k_b, r_a, turn, k_a, r_b)
+
+
+BLOCKS: dict[str, Any] = {**BILINEAR, "make_query": _make_query, "add_bilinear": _add_bilinear}
+"""The kernels of block-diagonal matrices, but for the constant SCALAR_PARTS."""
+
+MODEL = ModelDeclaration(
+    name="analogy",
+    title="ANALOGY",
+    model=Analogy,
+    loss="logistic",
+    optimizer="adagrad",
+    learning_rate=0.1,
+    divisor=4,
+    has_penalty=True,
+    kernels={**BLOCKS, "SCALAR_PARTS": 2},
+)

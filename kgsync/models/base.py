@@ -2,27 +2,33 @@
 
 A table holds one vector per living entity or relation; row i belongs to the i-th living element in
 id order. `Rows` are gathered vectors, by table name, so that a model with several tables per
-element (normals, projections) fits the same training code.
+element (normals, projections) fits the same training code. Tables are torch tensors where a model
+is trained, and numpy arrays where it is only read: scores work on both.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
-from kgsync.models import MODELS, ModelInfo
-from kgsync.models.losses import Loss
+from kgsync.errors import ConfigError
+from kgsync.models import MODELS
+from kgsync.models.arrays import Array
+from kgsync.models.losses import LogisticLoss, Loss, MarginLoss
 from kgsync.models.settings import ModelSettings
 
-__all__ = ["Kind", "Model", "Rows", "TableSpec"]
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from kgsync.models.declaration import ModelDeclaration
+    from kgsync.models.places import Places
+
+__all__ = ["Kind", "Model", "Rows", "TableSpec", "one_vector_each"]
 
 Kind = Literal["entity", "relation"]
-Rows: TypeAlias = dict[str, Tensor]
+Rows: TypeAlias = "dict[str, Array]"
 
 _ROUNDING = 1e-6
 
@@ -35,6 +41,18 @@ class TableSpec:
     width: int
     unit: bool = False
     """Whether only the direction of a row means something."""
+
+
+def one_vector_each(settings: ModelSettings, divisor: int = 1) -> dict[str, TableSpec]:
+    """The tables of a model with one vector per entity and per relation, all of one length.
+
+    Raises:
+        ConfigError: The dimension is not a multiple of the divisor.
+    """
+    width = settings.dimension
+    if width % divisor:
+        raise ConfigError(f"{settings.name} needs a dimension divisible by {divisor}, not {width}")
+    return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width)}
 
 
 class Model(ABC):
@@ -51,35 +69,45 @@ class Model(ABC):
         """The tables of the model. "entity" and "relation" hold the published vectors."""
 
     @abstractmethod
-    def score(self, head: Rows, relation: Rows, tail: Rows) -> Tensor:
+    def score(self, head: Rows, relation: Rows, tail: Rows) -> Array:
         """f_r(h, t) of triples whose rows are given, one score a row; higher is more plausible."""
 
     @abstractmethod
-    def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
+    def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Array:
         """Scores (queries x candidates) of every candidate as the tail."""
 
     @abstractmethod
-    def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
+    def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Array:
         """Scores (queries x candidates) of every candidate as the head."""
-
-    @property
-    @abstractmethod
-    def loss(self) -> Loss:
-        """What training makes small."""
-
-    def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
-        """Penalty over a batch's true and false triples, if the model has one."""
-        return None
 
     def constraint(self, relations: Rows) -> Tensor | None:
         """Soft constraint on the relations of a batch, each given once, if the model has one."""
         return None
+
+    def places(
+        self, kind: Kind, head: Rows, relation: Rows, tail: Rows, incoming: Tensor
+    ) -> Places:
+        """For each triple the place where its new element makes it hold, in double precision.
+
+        Args:
+            kind: Whether the relations are new, or the entities on one side.
+            head: Vectors of the heads.
+            relation: Those of the relations.
+            tail: Those of the tails.
+            incoming: For each triple, as a column, whether the tail is the new entity.
+
+        Raises:
+            NotImplementedError: The model declares no closed form for this kind.
+        """
+        raise NotImplementedError(f"{self.settings.name} has no closed form for a new {kind}")
 
     @classmethod
     def random(
         cls, settings: ModelSettings, entities: int, relations: int, generator: torch.Generator
     ) -> Model:
         """A model with Xavier-uniform vectors (alg. TDSM_offline, first lines)."""
+        import torch
+
         tables = {}
         for name, spec in cls.layout(settings).items():
             count = entities if spec.kind == "entity" else relations
@@ -91,12 +119,28 @@ class Model(ABC):
         return model
 
     @property
-    def info(self) -> ModelInfo:
-        """The paper's choices for this model."""
+    def info(self) -> ModelDeclaration:
+        """What the file of the model declares."""
         return MODELS[self.settings.name]
+
+    @property
+    def loss(self) -> Loss:
+        """What training makes small."""
+        return MarginLoss(self.settings.margin) if self.info.loss == "margin" else LogisticLoss()
+
+    def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
+        """L2 penalty on the mean squares of a batch's vectors (OpenKE), if the model has one."""
+        if not self.info.has_penalty:
+            return None
+        parts = (head["entity"], relation["relation"], tail["entity"])
+        total = sum((part.square().mean() for part in parts), start=parts[0].new_zeros(()))
+        return self.settings.l2_penalty * total
 
     def normalize(self) -> None:
         """Bring the rows of which only the direction counts to length one, in place."""
+        import torch
+        from torch.nn import functional
+
         for name, spec in self.layout(self.settings).items():
             if spec.unit:
                 table = self.tables[name]
@@ -113,10 +157,10 @@ class Model(ABC):
         """The tables of one kind."""
         return [name for name, spec in self.layout(self.settings).items() if spec.kind == kind]
 
-    def rows(self, kind: Kind, rows: Tensor | slice) -> Rows:
+    def rows(self, kind: Kind, rows: Array | slice) -> Rows:
         """Vectors of some entities or relations."""
         return {name: self.tables[name][rows] for name in self.names(kind)}
 
     def copy_tables(self) -> Rows:
-        """A copy of all parameters, to come back to."""
+        """A copy of all parameters of a model that is trained, to come back to."""
         return {name: table.clone() for name, table in self.tables.items()}

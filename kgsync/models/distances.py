@@ -1,50 +1,45 @@
-"""Distances of points to every row of a table, and products with it, compiled.
+"""Distances of points to every row of a table, and products with it.
 
-Torch's own distances take several times as long, and its matrix products sum in an order that
-depends on the place in the matrix. Here every sum is taken in the order of the coordinates and by
-the same instructions, so rows that are equal get equal numbers: ties are ties.
+For tensors they are compiled: torch's own distances take several times as long, and its matrix
+products sum in an order that depends on the place in the matrix. Every sum is taken in the order of
+the coordinates and by the same instructions, so rows that are equal get equal numbers: ties are
+ties. That also holds for numpy arrays, which numpy alone computes, for reading.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from kgsync.common.compiled import compiled
+from kgsync.common.kernels import Kernel, kernel
+from kgsync.models.arrays import Array, is_numpy
+from kgsync.models.numpy_sums import Projections, sums_by_numpy
 
-__all__ = ["Projections", "distances_to_all", "products_with_all"]
+__all__ = ["Projections", "distances_to_all", "negative_distances", "products_with_all"]
 
 _BLOCK = 256  # rows at a time: as they are and projected, they stay in the second-level cache
 _ABSOLUTE, _SQUARED, _PRODUCT = range(3)
+_TERMS: dict[int, Callable[[Any, NDArray[Any]], NDArray[Any]]] = {
+    _ABSOLUTE: lambda a, x: np.abs(a - x),
+    _SQUARED: lambda a, x: np.square(a - x),
+    _PRODUCT: np.multiply,
+}
 _AS_IT_IS, _ONTO_HYPERPLANE, _BY_BOTH = range(3)
 _CONTRACT = frozenset({"contract"})
 """a · b + c may round once: everywhere alike, as no loop has a remainder."""
 
 
-@dataclass(frozen=True)
-class Projections:
-    """How relations see the rows x of a table: x + a v, v being the relation's direction."""
-
-    group: Tensor
-    """For each point the number of its relation."""
-    directions: Tensor
-    """v, one row a relation; x is cut to its width, or padded with zeros."""
-    across: Tensor | None = None
-    """With a row y for each x, a = y·x and the sum is brought to length one; else a = -(v·x)."""
-
-
 def distances_to_all(
-    points: Tensor, others: Tensor, *, squared: bool, projections: Projections | None = None
-) -> Tensor:
+    points: Array, others: Array, *, squared: bool, projections: Projections | None = None
+) -> Array:
     """Sums of absolute, or of squared, differences: (points x others), all on the CPU.
 
-    As many threads compute as torch may use. A table that is stored column by column is not copied.
+    As many threads compute as torch may use, or one for numpy arrays. A table that is stored column
+    by column is not copied.
 
     Args:
         points: One point a row.
@@ -55,9 +50,17 @@ def distances_to_all(
     return _sums(points, others, _SQUARED if squared else _ABSOLUTE, projections)
 
 
-def products_with_all(points: Tensor, others: Tensor) -> Tensor:
+def products_with_all(points: Array, others: Array) -> Array:
     """Dot products: (points x others); see `distances_to_all`."""
     return _sums(points, others, _PRODUCT, None)
+
+
+def negative_distances(sums: Array, *, rooted: bool) -> Array:
+    """Scores from sums; tensors are used up."""
+    if is_numpy(sums):
+        array = cast("NDArray[Any]", sums)
+        return cast("Array", -np.sqrt(array) if rooted else -array)
+    return sums.sqrt_().neg_() if rooted else sums.neg_()
 
 
 class _Table(NamedTuple):
@@ -69,7 +72,12 @@ class _Table(NamedTuple):
     across: NDArray[Any]
 
 
-def _sums(points: Tensor, others: Tensor, term: int, projections: Projections | None) -> Tensor:
+def _sums(points: Array, others: Array, term: int, projections: Projections | None) -> Array:
+    if is_numpy(points):
+        plain = cast("NDArray[Any]", points), cast("NDArray[Any]", others)
+        return cast("Array", sums_by_numpy(*plain, _TERMS[term], projections))
+    import torch
+
     out = points.new_empty(len(points), len(others))
     columns = _columns(others)
     if projections is None:
@@ -82,23 +90,24 @@ def _sums(points: Tensor, others: Tensor, term: int, projections: Projections | 
         table = _Table(columns, seen_as, projections.directions.contiguous().numpy(), y)
     order = np.argsort(group, kind="stable")
     threads = torch.get_num_threads()
+    fill: Any = cast("Kernel", _fill).dispatcher
     arrays = points.contiguous().numpy(), group, table, term, out.numpy()
     parts = [part for part in np.array_split(order, threads) if len(part)]
     if len(parts) < 2:
         for part in parts:
-            _fill(part, *arrays)
+            fill(part, *arrays)
         return out
     with ThreadPoolExecutor(threads) as pool:
-        for running in [pool.submit(_fill, part, *arrays) for part in parts]:
+        for running in [pool.submit(fill, part, *cast("Any", arrays)) for part in parts]:
             running.result()
     return out
 
 
-def _columns(table: Tensor) -> NDArray[Any]:
+def _columns(table: Array) -> NDArray[Any]:
     return np.ascontiguousarray(table.numpy().T)
 
 
-@compiled(nogil=True)
+@kernel(nogil=True)
 def _fill(order: Any, points: Any, group: Any, table: Any, term: Any, out: Any) -> None:
     """Rows of `out` for some points; those of one group stand together in `order`.
 
@@ -116,7 +125,7 @@ def _fill(order: Any, points: Any, group: Any, table: Any, term: Any, out: Any) 
     for start in range(0, count, _BLOCK):
         end = min(start + _BLOCK, count)
         for i in range(known):
-            block[i, : end - start] = table.columns[i, start:end]
+            _copy(block[i], table.columns[i, start:end])
         if table.seen_as == _BY_BOTH:
             _multiply(table.columns[:, start:end], table.across[:, start:end], along)
         first = 0
@@ -130,17 +139,24 @@ def _fill(order: Any, points: Any, group: Any, table: Any, term: Any, out: Any) 
             for at in range(first, last, 2):
                 some = min(2, last - at)
                 for k in range(some):
-                    values[k, :width] = points[order[at + k]]
+                    _copy(values[k], points[order[at + k]])
                 if some == 2:
                     _sum_up_two(values, seen, term, sums)
                 else:
                     _sum_up_one(values[0], seen, term, sums[0])
                 for k in range(some):
-                    out[order[at + k], start:end] = sums[k, : end - start]
+                    _copy(out[order[at + k], start:end], sums[k, : end - start])
             first = last
 
 
-@compiled(_CONTRACT, nogil=True)
+@kernel(nogil=True)
+def _copy(to: Any, row: Any) -> None:
+    """Numba's own way takes more than a second to compile, for its error message."""
+    for i in range(len(row)):
+        to[i] = row[i]
+
+
+@kernel(_CONTRACT, nogil=True)
 def _sum_up_one(point: Any, seen: Any, term: Any, sums: Any) -> None:
     """For the rows of a block, the sum of the terms of all coordinates."""
     sums[:] = 0
@@ -154,7 +170,7 @@ def _sum_up_one(point: Any, seen: Any, term: Any, sums: Any) -> None:
             sums[j] = s + _term(d, z[j], term)
 
 
-@compiled(_CONTRACT, nogil=True)
+@kernel(_CONTRACT, nogil=True)
 def _sum_up_two(points: Any, seen: Any, term: Any, sums: Any) -> None:
     """The same for two points: a number that was read serves both."""
     sums[:] = 0
@@ -174,7 +190,7 @@ def _sum_up_two(points: Any, seen: Any, term: Any, sums: Any) -> None:
             second[j] = s + _term(h, z[j], term)
 
 
-@compiled(_CONTRACT, nogil=True)
+@kernel(_CONTRACT, nogil=True)
 def _term(a: Any, x: Any, term: Any) -> Any:
     gap = a - x
     if term == _ABSOLUTE:
@@ -184,7 +200,7 @@ def _term(a: Any, x: Any, term: Any) -> Any:
     return a * x
 
 
-@compiled(nogil=True)
+@kernel(nogil=True)
 def _multiply(rows: Any, others: Any, along: Any) -> None:
     """Dot products of the rows of two blocks, one by one."""
     along[:] = 0
@@ -193,7 +209,7 @@ def _multiply(rows: Any, others: Any, along: Any) -> None:
             along[j] += rows[i, j] * others[i, j]
 
 
-@compiled(_CONTRACT, nogil=True)
+@kernel(_CONTRACT, nogil=True)
 def _project(block: Any, along: Any, direction: Any, seen_as: Any, seen: Any) -> None:
     """The rows of a block as a relation sees them."""
     if seen_as == _ONTO_HYPERPLANE:
@@ -210,7 +226,7 @@ def _project(block: Any, along: Any, direction: Any, seen_as: Any, seen: Any) ->
         _normalize(seen)
 
 
-@compiled(_CONTRACT, nogil=True)
+@kernel(_CONTRACT, nogil=True)
 def _normalize(seen: Any) -> None:
     """Bring the rows of a block to length one; a row of zeros stays one."""
     lengths = np.zeros(_BLOCK, seen.dtype)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import Any
 
-from kgsync.models.base import Rows, TableSpec
-from kgsync.models.bilinear import Bilinear
-from kgsync.models.losses import LogisticLoss, Loss
+from kgsync.models.arrays import Array
+from kgsync.models.base import Rows, TableSpec, one_vector_each
+from kgsync.models.bilinear import BILINEAR, Bilinear
+from kgsync.models.declaration import ModelDeclaration
+from kgsync.models.loops import add_product, function, inlined
 from kgsync.models.settings import ModelSettings
 
-__all__ = ["DistMult"]
+__all__ = ["MODEL", "DistMult"]
 
 
 class DistMult(Bilinear):
@@ -18,22 +20,63 @@ class DistMult(Bilinear):
     @classmethod
     def layout(cls, settings: ModelSettings) -> dict[str, TableSpec]:
         """One vector per entity and per relation."""
-        width = settings.dimension
-        return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width)}
+        return one_vector_each(settings)
 
-    def from_head(self, head: Rows, relation: Rows) -> Tensor:
+    def from_head(self, head: Rows, relation: Rows) -> Array:
         """h·r."""
         return head["entity"] * relation["relation"]
 
-    def from_tail(self, tail: Rows, relation: Rows) -> Tensor:
+    def from_tail(self, tail: Rows, relation: Rows) -> Array:
         """r·t."""
         return tail["entity"] * relation["relation"]
 
-    @property
-    def loss(self) -> Loss:
-        """Averaged logistic loss."""
-        return LogisticLoss()
 
-    def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
-        """L2 penalty."""
-        return self.squares(head, relation, tail)
+@inlined
+def _make_query(kept: Any, r: Any, _on_tail: Any, query: Any) -> None:
+    for i in range(len(kept)):
+        query[i] = kept[i] * r[i]
+
+
+@inlined
+def _add_bilinear(kept: Any, r: Any, other: Any, _on_tail: Any, to_kept: Any, to_r: Any) -> None:
+    add_product(to_r, 1, kept, other)
+    add_product(to_kept, 1, r, other)
+
+
+@function
+def _add_own(
+    tables: Any,
+    triple: Any,
+    weight: Any,
+    of_relation: Any,
+    row: Any,
+    _sums: Any,
+    own: Any,
+    _work: Any,
+) -> None:
+    h, t = tables.entity[triple.head], tables.entity[triple.tail]
+    r = tables.relation[triple.relation]
+    if of_relation:
+        add_product(own, weight, h, t)
+        return
+    if triple.head == row:
+        add_product(own, weight, r, t)
+    if triple.tail == row:
+        add_product(own, weight, h, r)
+
+
+MODEL = ModelDeclaration(
+    name="distmult",
+    title="DistMult",
+    model=DistMult,
+    loss="logistic",
+    optimizer="adagrad",
+    learning_rate=0.1,
+    has_penalty=True,
+    kernels={
+        **BILINEAR,
+        "make_query": _make_query,
+        "add_bilinear": _add_bilinear,
+        "add_own": _add_own,
+    },
+)

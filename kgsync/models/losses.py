@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["LogisticLoss", "Loss", "MarginLoss"]
 
@@ -40,12 +39,16 @@ class MarginLoss:
 
     def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
         """Summed over the pairs."""
+        import torch
+
         return torch.relu(self.margin - positive + negative).sum()
 
     def by_owner(
         self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
     ) -> Tensor:
         """Eq. train_init_rel and train_init_ent: the mean of the false ones is in the hinge."""
+        import torch
+
         draws = possible.sum(0)
         mean = torch.where(possible, negative, 0.0).sum(0) / draws.clamp(min=1)
         hinge = torch.relu(self.margin - positive + mean) * (draws > 0)
@@ -58,12 +61,18 @@ class LogisticLoss:
 
     def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
         """Averaged over all scores."""
+        import torch
+        from torch.nn import functional
+
         return functional.softplus(torch.cat([-positive, negative])).mean()
 
     def by_owner(
         self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
     ) -> Tensor:
         """Averaged over all scores of an owner."""
+        import torch
+        from torch.nn import functional
+
         counts = 1.0 + possible.sum(0)
         terms = functional.softplus(-positive)
         terms = terms + torch.where(possible, functional.softplus(negative), 0.0).sum(0)

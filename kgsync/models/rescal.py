@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import Any
 
+from kgsync.models.arrays import Array, einsum
 from kgsync.models.base import Rows, TableSpec
-from kgsync.models.bilinear import Bilinear
-from kgsync.models.losses import Loss, MarginLoss
+from kgsync.models.bilinear import BILINEAR, Bilinear
+from kgsync.models.declaration import ModelDeclaration
+from kgsync.models.loops import add, dot, function, inlined
 from kgsync.models.settings import ModelSettings
 
-__all__ = ["Rescal"]
+__all__ = ["MODEL", "Rescal"]
 
 
 class Rescal(Bilinear):
@@ -22,19 +23,52 @@ class Rescal(Bilinear):
         width = settings.dimension
         return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width**2)}
 
-    def from_head(self, head: Rows, relation: Rows) -> Tensor:
+    def from_head(self, head: Rows, relation: Rows) -> Array:
         """hᵀ M."""
-        return torch.einsum("bi,bij->bj", head["entity"], self._matrices(relation))
+        return einsum("bi,bij->bj", head["entity"], self._matrices(relation))
 
-    def from_tail(self, tail: Rows, relation: Rows) -> Tensor:
+    def from_tail(self, tail: Rows, relation: Rows) -> Array:
         """M t."""
-        return torch.einsum("bij,bj->bi", self._matrices(relation), tail["entity"])
+        return einsum("bij,bj->bi", self._matrices(relation), tail["entity"])
 
-    @property
-    def loss(self) -> Loss:
-        """Summed margin loss; OpenKE gives RESCAL no penalty."""
-        return MarginLoss(self.settings.margin)
-
-    def _matrices(self, relation: Rows) -> Tensor:
+    def _matrices(self, relation: Rows) -> Array:
         width = self.settings.dimension
-        return relation["relation"].view(-1, width, width)
+        return relation["relation"].reshape(-1, width, width)
+
+
+@inlined
+def _make_query(kept: Any, r: Any, on_tail: Any, query: Any) -> None:
+    query[:] = 0
+    _add_query(kept, r, on_tail, query)
+
+
+@inlined
+def _add_bilinear(kept: Any, r: Any, other: Any, on_tail: Any, to_kept: Any, to_r: Any) -> None:
+    h, t = (kept, other) if on_tail else (other, kept)
+    _add_query(other, r, not on_tail, to_kept)
+    width = len(kept)
+    for i in range(width):
+        add(to_r[i * width : (i + 1) * width], h[i], t)
+
+
+@function
+def _add_query(kept: Any, r: Any, on_tail: Any, to: Any) -> None:
+    width = len(kept)
+    for i in range(width):
+        row = r[i * width : (i + 1) * width]
+        if on_tail:
+            add(to, kept[i], row)
+        else:
+            to[i] += dot(row, kept)
+
+
+MODEL = ModelDeclaration(
+    name="rescal",
+    title="RESCAL",
+    model=Rescal,
+    loss="margin",  # OpenKE gives RESCAL no penalty
+    optimizer="adagrad",
+    learning_rate=0.1,
+    dimension=50,
+    kernels={**BILINEAR, "make_query": _make_query, "add_bilinear": _add_bilinear},
+)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+from math import sqrt
+from typing import TYPE_CHECKING, Any
 
-from kgsync.models.base import Rows, TableSpec
+import numpy as np
+
+from kgsync.models.arrays import Array, distinct, normalized
+from kgsync.models.base import Kind, Rows, TableSpec
+from kgsync.models.declaration import ModelDeclaration
 from kgsync.models.distances import Projections
+from kgsync.models.loops import add, dot, function, length, slope
+from kgsync.models.places import Places
 from kgsync.models.settings import ModelSettings
 from kgsync.models.translational import Translational
 
-__all__ = ["CONSTRAINT_TOLERANCE", "CONSTRAINT_WEIGHT", "TransH"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["CONSTRAINT_TOLERANCE", "CONSTRAINT_WEIGHT", "MODEL", "TransH"]
 
 CONSTRAINT_WEIGHT = 1 / 64
 CONSTRAINT_TOLERANCE = 1e-3
+_TINY = 1e-12  # as in torch's normalize
 
 
 class TransH(Translational):
@@ -30,20 +39,118 @@ class TransH(Translational):
             "normal": TableSpec("relation", width, unit=True),
         }
 
-    def project(self, entity: Rows, relation: Rows) -> Tensor:
+    def project(self, entity: Rows, relation: Rows) -> Array:
         """Entities on the hyperplanes; only the direction of a normal counts."""
-        normal = functional.normalize(relation["normal"], dim=-1)
-        along = (entity["entity"] * normal).sum(-1, keepdim=True)
+        normal = normalized(relation["normal"])
+        along = (entity["entity"] * normal).sum(-1)[..., None]
         return entity["entity"] - along * normal
 
     def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
         """Onto the hyperplane of each relation."""
-        normals, group = torch.unique(relation["normal"], dim=0, return_inverse=True)
-        return Projections(group, functional.normalize(normals, dim=-1))
+        normals, group = distinct(relation["normal"])
+        return Projections(group, normalized(normals))
 
     def constraint(self, relations: Rows) -> Tensor | None:
         """Soft constraint that r lies on its hyperplane: C Σ [(w·r)²/‖r‖² - ε²]₊."""
-        normal = functional.normalize(relations["normal"], dim=-1)
-        translation = functional.normalize(relations["relation"], dim=-1)
+        import torch
+
+        normal, translation = normalized(relations["normal"]), normalized(relations["relation"])
         cosine = (normal * translation).sum(-1)
         return CONSTRAINT_WEIGHT * torch.relu(cosine.square() - CONSTRAINT_TOLERANCE**2).sum()
+
+    def places(
+        self, kind: Kind, head: Rows, relation: Rows, tail: Rows, incoming: Tensor
+    ) -> Places:
+        """Lines along the normal, as only the projection of an entity counts."""
+        on_line = super().places(kind, head, relation, tail, incoming).points
+        return Places(on_line, normalized(relation["normal"].double()))
+
+
+@function
+def _make_gap(h: Any, r: Any, t: Any, w: Any, work: Any) -> Any:
+    """work[0] = h⊥ + r - t⊥, work[1] = the unit normal; returns (ŵ·(h - t), 1 / ‖w‖)."""
+    width = len(w)
+    gap, unit = work[0, :width], work[1, :width]
+    inverse = np.float32(1 / max(sqrt(dot(w, w)), _TINY))
+    for i in range(width):
+        unit[i] = w[i] * inverse
+    for i in range(width):
+        gap[i] = h[i] - t[i]
+    along = dot(unit, gap)
+    for i in range(width):
+        gap[i] += r[i] - along * unit[i]
+    return along, inverse
+
+
+@function
+def _score(tables: Any, triple: Any, work: Any) -> Any:
+    h, t = tables.entity[triple.head], tables.entity[triple.tail]
+    r = tables.relation[triple.relation]
+    gap = work[0, : len(r)]
+    _make_gap(h, r, t, tables.relation2[triple.relation], work)
+    return -length(gap)
+
+
+@function
+def _add_gradient(tables: Any, triple: Any, weight: Any, sums: Any, at: Any, work: Any) -> None:
+    h, t = tables.entity[triple.head], tables.entity[triple.tail]
+    r, w = tables.relation[triple.relation], tables.relation2[triple.relation]
+    to_w, width = sums.relation2[at.relation], len(h)
+    along, inverse = _make_gap(h, r, t, w, work)
+    by_gap, unit = work[0, :width], work[1, :width]
+    slope(by_gap, weight)
+    add(sums.relation[at.relation], 1, by_gap)
+    across = dot(by_gap, unit)
+    # Of the unit normal: -(u·ŵ) (h - t) - (ŵ·(h - t)) u; its part along ŵ does not count.
+    a, b = -inverse * across, -inverse * along
+    c = np.float32(-2) * a * along
+    for i in range(width):
+        to_w[i] += a * (h[i] - t[i]) + b * by_gap[i] + c * unit[i]
+    add(by_gap, -across, unit)
+    add(sums.entity[at.head], 1, by_gap)
+    add(sums.entity[at.tail], -1, by_gap)
+
+
+@function
+def _add_constraint(tables: Any, relations: Any, sums: Any) -> Any:
+    """See `TransH.constraint`."""
+    loss = 0.0
+    for at in range(relations.used[0]):
+        row = relations.rows[at]
+        r, w = tables.relation[row], tables.relation2[row]
+        rr, ww, rw = 0.0, 0.0, 0.0
+        for i in range(len(r)):
+            rr += r[i] * r[i]
+            ww += w[i] * w[i]
+            rw += r[i] * w[i]
+        if rr == 0 or ww == 0:
+            continue
+        squared = rw * rw / (rr * ww)
+        if squared > CONSTRAINT_TOLERANCE**2:
+            loss += CONSTRAINT_WEIGHT * (squared - CONSTRAINT_TOLERANCE**2)
+            relations.uses[at] += 1
+            scale = np.float32(CONSTRAINT_WEIGHT * 2 * rw / (rr * ww))
+            to_r, to_w = sums.relation[at], sums.relation2[at]
+            by_r, by_w = np.float32(rw / rr), np.float32(rw / ww)
+            for i in range(len(r)):
+                to_r[i] += scale * (w[i] - by_r * r[i])
+            for i in range(len(r)):
+                to_w[i] += scale * (r[i] - by_w * w[i])
+    return loss
+
+
+MODEL = ModelDeclaration(
+    name="transh",
+    title="TransH",
+    model=TransH,
+    loss="margin",
+    optimizer="sgd",
+    learning_rate=0.001,
+    has_norm=True,
+    closed_forms=("entity",),
+    kernels={
+        "score": _score,
+        "add_gradient": _add_gradient,
+        "add_constraint": _add_constraint,
+    },
+)

@@ -3,62 +3,74 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+from kgsync.models.arrays import Array, length
+from kgsync.models.base import Kind, Model, Rows
+from kgsync.models.distances import Projections, distances_to_all, negative_distances
+from kgsync.models.loops import inlined
+from kgsync.models.places import Places
 
-from kgsync.models.base import Model, Rows
-from kgsync.models.distances import Projections, distances_to_all
-from kgsync.models.losses import Loss, MarginLoss
+if TYPE_CHECKING:
+    from torch import Tensor
 
-__all__ = ["Translational"]
+__all__ = ["Translational", "make_gap"]
 
 
 class Translational(Model):
     """f_r(h, t) = -‖h⊥ + r - t⊥‖, where ⊥ is the model's projection for the relation."""
 
     @abstractmethod
-    def project(self, entity: Rows, relation: Rows) -> Tensor:
+    def project(self, entity: Rows, relation: Rows) -> Array:
         """Entities as the relations see them, row by row."""
 
-    def score(self, head: Rows, relation: Rows, tail: Rows) -> Tensor:
+    def score(self, head: Rows, relation: Rows, tail: Rows) -> Array:
         """Negative distance of h⊥ + r and t⊥."""
         heads, tails = self.project(head, relation), self.project(tail, relation)
-        return -self.length(heads + relation["relation"] - tails)
+        return -length(heads + relation["relation"] - tails, self.settings.norm)
 
-    def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Tensor:
+    def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Array:
         """Distance of h⊥ + r to every candidate's projection."""
         points = self.project(head, relation) + relation["relation"]
         return self._distances(points, relation, candidates)
 
-    def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Tensor:
+    def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Array:
         """Distance of t⊥ - r to every candidate's projection."""
         points = self.project(tail, relation) - relation["relation"]
         return self._distances(points, relation, candidates)
-
-    @property
-    def loss(self) -> Loss:
-        """Summed margin loss."""
-        return MarginLoss(self.settings.margin)
 
     def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
         """How the relations of queries see every candidate, the same as `project`."""
         return None
 
-    def _distances(self, points: Tensor, relation: Rows, candidates: Rows) -> Tensor:
+    def places(
+        self, kind: Kind, head: Rows, relation: Rows, tail: Rows, incoming: Tensor
+    ) -> Places:
+        """Points: t - h for a relation, h⊥ + r or t⊥ - r for an entity."""
+        import torch
+
+        if kind == "relation":
+            return Places((tail["entity"] - head["entity"]).double(), None)
+        after = self.project(head, relation) + relation["relation"]
+        before = self.project(tail, relation) - relation["relation"]
+        return Places(torch.where(incoming, after, before).double(), None)
+
+    def _distances(self, points: Array, relation: Rows, candidates: Rows) -> Array:
         """Negative distances of points to all candidates, projected once for each relation."""
         norm = self.settings.norm
         seen = self.projections(relation, candidates)
         sums = distances_to_all(
             points, candidates["entity"], squared=norm != "l1", projections=seen
         )
-        return sums.sqrt_().neg_() if norm == "l2" else sums.neg_()
+        return negative_distances(sums, rooted=norm == "l2")
 
-    def length(self, gap: Tensor) -> Tensor:
+    def length(self, gap: Array) -> Array:
         """Length of gaps in the norm of the settings."""
-        if self.settings.norm == "l2sq":
-            return gap.square().sum(-1)
-        length: Tensor = torch.linalg.vector_norm(
-            gap, ord=1.0 if self.settings.norm == "l1" else 2.0, dim=-1
-        )
-        return length
+        return length(gap, self.settings.norm)
+
+
+@inlined
+def make_gap(a: Any, r: Any, turn: Any, b: Any, gap: Any) -> None:
+    """Gap = a + turn · r - b."""
+    for i in range(len(gap)):
+        gap[i] = a[i] + turn * r[i] - b[i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +11,9 @@ import torch
 from kgsync.common.cost import Cost
 from kgsync.errors import ConfigError
 from kgsync.graph.living import TripleRows
+from kgsync.models import MODELS
 from kgsync.models.base import Model
+from kgsync.models.settings import ModelSettings
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.pretraining import Pretrainer, PretrainingRates
 from kgsync.training.problem import Problem
@@ -54,25 +57,30 @@ class StartTrainer(Protocol):
         """Train elements none of which needs another; those they need were trained before."""
 
 
-def uses_kernels(run: RunSettings) -> bool:
+def uses_kernels(run: RunSettings, model: ModelSettings) -> bool:
     """Whether the kernels compute, rather than torch."""
-    return run.backend != "torch" and run.device == "cpu"
+    has_kernels = MODELS[model.name].kernels is not None
+    return has_kernels and run.backend != "torch" and run.device == "cpu"
 
 
-def warm_up(settings: LearningSettings) -> None:
+def warm_up(settings: LearningSettings, waiting: Callable[[str], None] = lambda _: None) -> None:
     """Load the kernels, or compile them where that was never done: so no phase has to wait for it.
 
     Compiled once, they are kept beside the package or in the user's cache.
+
+    Args:
+        settings: The model, and who computes.
+        waiting: Told what is compiled, before it is.
 
     Raises:
         ConfigError: Torch is to compute on a device that it cannot use here.
     """
     from kgsync.training.cpu.compiling import load_kernels
 
-    by_torch = not uses_kernels(settings.run)
+    by_torch = not uses_kernels(settings.run, settings.model)
     if by_torch:
         _device(settings.run)
-    load_kernels(settings.model, ranking_only=by_torch)
+    load_kernels(settings.model, ranking_only=by_torch, waiting=waiting)
 
 
 def trainer_for(
@@ -81,7 +89,7 @@ def trainer_for(
     """A trainer of the backend that the settings choose."""
     run, training = problem.settings.run, problem.settings.training
     batches, corruption = training.batches, training.negative_sampling
-    if uses_kernels(run):
+    if uses_kernels(run, model.settings):
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
@@ -112,7 +120,7 @@ def pretrainer_for(
         update.pretraining_negatives,
         problem.settings.rates().pretraining,
     )
-    if uses_kernels(run):
+    if uses_kernels(run, model.settings):
         from kgsync.training.cpu.pretraining import CpuPretrainer
 
         return CpuPretrainer(model, negatives, rates, cost, run.threads or usable_cpus())

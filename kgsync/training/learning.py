@@ -76,7 +76,7 @@ def learn(
     learner = Learner(phases, cost)
     if current is None or reading.change:
         with phases("compile"):
-            warm_up(problem.settings)
+            warm_up(problem.settings, phases.listener.phase)
     if current is None:
         model, run = learner.train(problem)
         with phases("evaluate"):

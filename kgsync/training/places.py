@@ -1,21 +1,19 @@
-"""Start vectors from closed forms, for TransE and TransH (the paper's pos, neg and neg2).
+"""Start vectors from closed forms (the paper's pos, neg and neg2), for the models that have them.
 
-A triple has a best place for its new element: where the triple would hold exactly. For TransE that
-is a point. For TransH it is a line along the normal of the relation's hyperplane, since only the
-projection of an entity counts; TransH relations have no closed form and keep the average.
+A triple has a best place for its new element: where the triple would hold exactly; see
+`kgsync.models.base.Model.places`. Elements without a closed form keep the average.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from kgsync.graph.living import TripleRows
-from kgsync.models.translational import Translational
+from kgsync.models.arrays import length
+from kgsync.models.base import Model
+from kgsync.models.places import Places
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.settings import UpdateSettings
 
@@ -26,7 +24,7 @@ _PARALLEL = 1e-10  # a sum over many triples rounds more than the default allows
 
 
 def place(
-    model: Translational,
+    model: Model,
     evidence: Evidence,
     negatives: KeyedNegatives,
     settings: UpdateSettings,
@@ -39,7 +37,7 @@ def place(
         negatives: Draws false triples, keyed by element.
         settings: Which closed form, and its parameters.
     """
-    if evidence.kind == "relation" and "normal" in model.tables:
+    if evidence.kind not in model.info.closed_forms:
         return
     owner = torch.from_numpy(evidence.owner)
     best = _places(model, evidence, evidence.triples)
@@ -55,42 +53,21 @@ def place(
     table[torch.from_numpy(evidence.rows)] = vectors.to(table.dtype)
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Points, or lines through points along unit vectors."""
-
-    points: Tensor
-    along: Tensor | None
-
-    def where(self, mask: Tensor) -> _Places:
-        return _Places(self.points[mask], None if self.along is None else self.along[mask])
-
-    def gap(self, vectors: Tensor) -> Tensor:
-        """The shortest way from each vector to its place."""
-        gap = self.points - vectors
-        if self.along is None:
-            return gap
-        return gap - (gap * self.along).sum(-1, keepdim=True) * self.along
-
-
-def _places(model: Translational, evidence: Evidence, triples: TripleRows) -> _Places:
+def _places(model: Model, evidence: Evidence, triples: TripleRows) -> Places:
     """For each triple the place where it holds, in double precision."""
     heads, relations, tails = (torch.from_numpy(column) for column in triples)
-    head, tail = model.rows("entity", heads), model.rows("entity", tails)
-    if evidence.kind == "relation":
-        return _Places((tail["entity"] - head["entity"]).double(), None)
-    relation = model.rows("relation", relations)
     # A false triple has another entity on the other side: its own side tells the direction.
     incoming = torch.from_numpy(evidence.triples[2] == evidence.row)[:, None]
-    after = model.project(head, relation) + relation["relation"]
-    before = model.project(tail, relation) - relation["relation"]
-    points = torch.where(incoming, after, before).double()
-    if "normal" not in relation:
-        return _Places(points, None)
-    return _Places(points, functional.normalize(relation["normal"].double(), dim=-1))
+    return model.places(
+        evidence.kind,
+        model.rows("entity", heads),
+        model.rows("relation", relations),
+        model.rows("entity", tails),
+        incoming,
+    )
 
 
-def _nearest(places: _Places, owner: Tensor, owners: int) -> Tensor:
+def _nearest(places: Places, owner: Tensor, owners: int) -> Tensor:
     """For each owner the vector nearest to all its places, by least squares."""
     points, along = places.points, places.along
     if along is None:
@@ -116,9 +93,9 @@ def _nearest(places: _Places, owner: Tensor, owners: int) -> Tensor:
 
 
 def _balance(
-    model: Translational,
+    model: Model,
     evidence: Evidence,
-    best: _Places,
+    best: Places,
     negatives: KeyedNegatives,
     draws: int,
 ) -> Tensor:
@@ -133,14 +110,14 @@ def _balance(
         along.append(worst.along)
         owners.append(owner[possible])
     lines = [part for part in along if part is not None]
-    places = _Places(torch.cat(points), torch.cat(lines) if lines else None)
+    places = Places(torch.cat(points), torch.cat(lines) if lines else None)
     return _nearest(places, torch.cat(owners), len(evidence.rows))
 
 
 def _jumps(
-    model: Translational,
+    model: Model,
     evidence: Evidence,
-    best: _Places,
+    best: Places,
     vectors: Tensor,
     negatives: KeyedNegatives,
     settings: UpdateSettings,
@@ -152,7 +129,7 @@ def _jumps(
     owner = torch.from_numpy(evidence.owner)
     ends = np.cumsum(np.bincount(evidence.number))[:-1]
     turns = np.split(np.argsort(evidence.number, kind="stable"), ends)
-    draws = settings.initial_negatives or 4
+    draws, norm = settings.initial_negatives or 4, model.settings.norm
     moving = torch.ones(len(vectors), dtype=torch.bool)
     for epoch in range(settings.jump_rounds):
         false = negatives.draw(evidence, draws, epoch)
@@ -165,7 +142,8 @@ def _jumps(
                 who = owner[at]
                 way = best.where(at).gap(vectors[who])
                 away = worst[draw].where(at).gap(vectors[who])
-                jumps = false.possible[draw][at] & (model.length(away) < model.length(way))
+                nearer = length(away, norm) < length(way, norm)
+                jumps = false.possible[draw][at] & nearer
                 vectors[who[jumps]] += settings.jump_size * way[jumps]
                 jumped[who[jumps]] = True
         moving &= jumped

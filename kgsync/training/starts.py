@@ -12,7 +12,6 @@ from kgsync.common.cost import Cost
 from kgsync.graph.living import Living
 from kgsync.graph.terms import Ids, TermTable
 from kgsync.models.base import Kind, Model
-from kgsync.models.translational import Translational
 from kgsync.training.backends import pretrainer_for
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.order import NewElement, initialization_order
@@ -94,7 +93,6 @@ def initialize(
                 continue
             evidence = Evidence.of(kind, chosen, problem.train)
             if placed:
-                assert isinstance(model, Translational)  # the settings allow it for no other
                 for block in evidence.blocks(triples_at_a_time(model)):
                     place(model, block, place_negatives, settings)
             if pretrainer:

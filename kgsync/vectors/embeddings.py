@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 
 from kgsync.common.retrying import Retry
 from kgsync.errors import ConfigError, StateCorruptedError, StateError
+from kgsync.models import scorer
+from kgsync.models.settings import ModelSettings
 from kgsync.state.opening import find_sidecar
 from kgsync.vectors.export import export
 from kgsync.vectors.nearest import largest, nearest, unit_length
-from kgsync.vectors.scoring import Scorer
 from kgsync.vectors.sources import CommittedSource, SidecarSource, Source
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind
+    from kgsync.models.scoring import Scorer
     from kgsync.state.committed import CommittedVersion
     from kgsync.state.report import StepReport
 
@@ -239,7 +241,8 @@ class Embeddings:
                 f"the files at {self.path} do not hold the graph, which tells the new answers from "
                 "the known ones; ask the state they come from (KGSync), or leave out new_only"
             )
-        scores = self._scorer.candidates(row, relation_row, tails=tails)
+        score = self._scorer.tails if tails else self._scorer.heads
+        scores = score(row, relation_row)
         if known is None or not known[row]:
             scores[row] = -np.inf  # that a thing is related to itself is rarely what is asked
         if known is not None and new_only:
@@ -293,7 +296,7 @@ class Embeddings:
 
     @cached_property
     def _scorer(self) -> Scorer:
-        return Scorer(self.model, self._source.tables)
+        return scorer(ModelSettings(**self.model), self._source.tables)
 
     def _row(self, iri: str, kind: Kind) -> int:
         row = self._source.find(iri, _checked(kind))

@@ -22,7 +22,7 @@ from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.models.transe import TransE
 from tests.evaluation.memory import Largest
-from tests.models.cases import CASES, ModelCase, vectors
+from tests.models.cases import CASES, ModelCase, of_files, vectors
 
 Triple = tuple[int, int, int]
 Table = list[list[int]]
@@ -115,6 +115,7 @@ WHOLE: list[tuple[ModelSettings, Callable[[Whole, Whole, Whole], int]]] = [
     (ModelSettings("rescal", 2), _whole_rescal),
     (ModelSettings("analogy", 4), _whole_analogy),
     (ModelSettings("complex", 2), _whole_complex),
+    *of_files("WHOLE"),
 ]
 
 

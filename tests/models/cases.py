@@ -1,14 +1,18 @@
 """The table of models under test, each with its formula written out once more without torch.
 
-A new model gets at least one line in `CASES`; `test_every_model` fails until it has.
+A new model gets at least one line in `CASES`; `test_every_model` fails until it has. It may stand
+here, or in a file `case_<name>.py` beside this one, with `WHOLE` and `LEARNERS` for the suites of
+ranking and learning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from math import exp, log1p, sqrt
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -246,3 +250,13 @@ CASES = [
         penalty=_mean_squares,
     ),
 ]
+
+
+def of_files(table: str) -> list[Any]:
+    """The lines of a table that stand in files of single models."""
+    files = sorted(Path(__file__).parent.glob("case_*.py"))
+    modules = [import_module(f"tests.models.{file.stem}") for file in files]
+    return [line for module in modules for line in getattr(module, table)]
+
+
+CASES += of_files("CASES")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kgsync.common.cost import Cost
-from kgsync.config import RunSettings, Settings, UpdateSettings
+from kgsync.config import ModelSettings, RunSettings, Settings, UpdateSettings
 from kgsync.errors import ConfigError
 from kgsync.models.base import Model
 from kgsync.training.backends import pretrainer_for, trainer_for, uses_kernels, warm_up
@@ -71,7 +71,7 @@ def _through(case: ModelCase, run: RunSettings) -> tuple[Model, Cost]:
 def test_kernels_compute_on_the_cpu_unless_torch_is_asked_for(
     run: RunSettings, kernels: bool
 ) -> None:
-    assert uses_kernels(run) is kernels
+    assert uses_kernels(run, ModelSettings()) is kernels
 
 
 def test_the_backend_trains_epochs_and_start_vectors_alike() -> None:

@@ -15,6 +15,7 @@ from kgsync.training.offline import train_offline
 from kgsync.training.problem import Problem
 from kgsync.training.starts import carry_over, initialize
 from kgsync.training.updates.paper import refresh
+from tests.models.cases import of_files
 from tests.training.graphs import Version, communities, grid, held_out
 
 # Moves on a board compose as translations do; communities are what a symmetric model can tell, and
@@ -38,6 +39,10 @@ LEARNERS = [
     pytest.param(ModelSettings("rescal", 8), CIRCLE, 0.1, 20, id="rescal"),
     pytest.param(ModelSettings("analogy", 16), CIRCLE, 0.1, 20, id="analogy"),
     pytest.param(ModelSettings("complex", 16), CIRCLE, 0.1, 20, id="complex"),
+    *(
+        pytest.param(settings, {"circle": CIRCLE, "board": BOARD}[graph], rate, epochs, id=name)
+        for name, settings, graph, rate, epochs in of_files("LEARNERS")
+    ),
 ]
 
 

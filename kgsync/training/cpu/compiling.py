@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numba
 import numpy as np
@@ -23,14 +23,15 @@ import torch
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync.common.cost import Cost
+from kgsync.common.kernels import Kernel
 from kgsync.common.locks import NoLocksError, take_lock
 from kgsync.errors import ConfigError
 from kgsync.evaluation import ranking
 from kgsync.graph.hashing import Hashes
-from kgsync.models import distances, model_class
+from kgsync.models import MODELS, distances, model_class
 from kgsync.models.base import Kind, Model
-from kgsync.models.settings import ModelSettings
-from kgsync.training.cpu import steps
+from kgsync.models.settings import ModelSettings, Norm
+from kgsync.training.cpu.linking import kernels_of, label_of
 from kgsync.training.cpu.pretraining import CpuPretrainer
 from kgsync.training.cpu.texts import digest_of_texts
 from kgsync.training.cpu.trainer import CpuTrainer
@@ -47,7 +48,12 @@ _MEGABYTES = 1
 _TRIPLES = np.array([[0, 1], [0, 0], [1, 2]])
 
 
-def load_kernels(settings: ModelSettings, *, ranking_only: bool = False) -> None:
+def load_kernels(
+    settings: ModelSettings,
+    *,
+    ranking_only: bool = False,
+    waiting: Callable[[str], None] = lambda _: None,
+) -> None:
     """Load the kernels of a model; if they were never compiled, another process does it first.
 
     Where no folder can be written they are compiled here, every time.
@@ -55,24 +61,41 @@ def load_kernels(settings: ModelSettings, *, ranking_only: bool = False) -> None
     Args:
         settings: The model.
         ranking_only: Torch trains, but it is the kernels that rank.
+        waiting: Told what is compiled, before it is.
 
     Raises:
         ConfigError: Numba was told not to compile.
     """
     if getattr(numba.config, "DISABLE_JIT", 0):
         raise ConfigError("kgsync needs its compiled kernels; unset NUMBA_DISABLE_JIT")
-    for name in ("ranking",) if ranking_only else _GROUPS:
-        kernels, parts = _GROUPS[name]
-        folders = [kernel.stats.cache_path for kernel in kernels]
+    for group in (_RANKING,) if ranking_only else (_RANKING, _TRAINING):
+        folders = [kernel.stats.cache_path for kernel in group.kernels(settings)]
         if None not in folders:
-            _compile_once(name, [Path(folder) for folder in folders])
-        for part in parts:
+            places = [Path(folder) for folder in folders]
+            _compile_once(group.name, places, group.label(settings), settings, waiting)
+        for part in group.calls:
             part(settings)
 
 
-def _compile_once(name: str, folders: list[Path]) -> None:
-    """Have the cache filled, unless a stamp in it says that it was, from these very texts."""
-    stamp = folders[0] / f"kgsync-{_made_of()}{_STAMP}"
+def _compile_once(
+    name: str,
+    folders: list[Path],
+    label: str = "",
+    settings: ModelSettings | None = None,
+    waiting: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Have the cache filled, unless a stamp in it says that it was, from these very texts.
+
+    Args:
+        name: Of the group of kernels.
+        folders: Where numba keeps them.
+        label: Part of the names of their files, if the kernels are those of one model.
+        settings: The model.
+        waiting: Told what is compiled, before it is.
+    """
+    made_of, settings = _made_of(), settings or ModelSettings()
+    text = f"kgsync-{made_of}"
+    stamp = folders[0] / (f"{text}-{label}{_STAMP}" if label else f"{text}{_STAMP}")
     if stamp.exists():
         return
     with (folders[0] / "kgsync.lock").open("w") as lock:
@@ -83,11 +106,11 @@ def _compile_once(name: str, folders: list[Path]) -> None:
             return
         if stamp.exists():
             return
-        # Numba would not notice that an inner function has changed.
-        for folder in folders:
-            for file in (*folder.glob("*.nb[ic]"), *folder.glob(f"kgsync-*{_STAMP}")):
-                file.unlink(missing_ok=True)
-        code = f"import {__name__} as c; c._compile({name!r}, {str(stamp)!r})"
+        kernels = f"kernels of {MODELS[settings.name].title}" if label else "ranking kernels"
+        waiting(f"compiling the {kernels}; this happens once")
+        _remove_others(folders, text, label)
+        model = settings.name, settings.norm
+        code = f"import {__name__} as c; c._compile({name!r}, {str(stamp)!r}, *{model!r})"
         # It finds what this process finds, and holds the lock on if this process is killed.
         places = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
         done = subprocess.run(  # noqa: S603
@@ -107,10 +130,26 @@ def _compile_once(name: str, folders: list[Path]) -> None:
                 stamp.touch()  # what this one compiles is kept
 
 
-def _compile(name: str, stamp: str) -> None:
-    for model in ("transe", "transh", "distmult"):
-        for part in _GROUPS[name][1]:
-            part(ModelSettings(model))
+def _remove_others(folders: list[Path], text: str, label: str) -> None:
+    """Remove what was compiled from another text, or not to its end.
+
+    Numba would not notice that an inner function has changed.
+    """
+    stamps = list(folders[0].glob(f"kgsync-*{_STAMP}"))
+    old = [stamp for stamp in stamps if not stamp.name.startswith(text)]
+    # Without a stamp of this text, nobody knows what the files were compiled from.
+    ours = f"*-{label}-*.nb[ic]" if label and stamps and not old else "*.nb[ic]"
+    for file in (*(file for folder in folders for file in folder.glob(ours)), *old):
+        file.unlink(missing_ok=True)
+
+
+def _compile(name: str, stamp: str, model: str, norm: Norm) -> None:
+    group = _GROUPS[name]
+    # The kernels of all models are the same unless they have a label.
+    alike = ModelSettings(model, norm=norm)
+    for settings in [alike] if group.label(alike) else [ModelSettings(each) for each in MODELS]:
+        for part in group.calls:
+            part(settings)
     Path(stamp).touch()
 
 
@@ -153,8 +192,25 @@ def _made_of() -> str:
     return f"{digest_of_texts()}-{sha256(made_by.encode()).hexdigest()[:8]}"
 
 
-_GROUPS: dict[str, tuple[tuple[Any, ...], tuple[Callable[[ModelSettings], None], ...]]] = {
-    "ranking": ((ranking._count_ranks, distances._fill), (_rank,)),
-    "training": ((steps.run_batches,), (_train, _start)),
-}
-"""Kernels of every folder that a group is compiled into, and what calls all of the group."""
+class _Group(NamedTuple):
+    """Kernels that are compiled together."""
+
+    name: str
+    kernels: Callable[[ModelSettings], list[Any]]
+    """One of every folder that they are compiled into."""
+    calls: tuple[Callable[[ModelSettings], None], ...]
+    """What calls all of them."""
+    label: Callable[[ModelSettings], str]
+    """Part of the names of the files; empty if all models share them."""
+
+
+_RANKING = _Group(
+    "ranking",
+    lambda _: [ranking._count_ranks, cast("Kernel", distances._fill).dispatcher],
+    (_rank,),
+    lambda _: "",
+)
+_TRAINING = _Group(
+    "training", lambda settings: [kernels_of(settings).run_batches], (_train, _start), label_of
+)
+_GROUPS = {group.name: group for group in (_RANKING, _TRAINING)}

@@ -95,20 +95,20 @@ def is_in(known: Any, head: Any, relation: Any, tail: Any) -> Any:
     return False
 
 
-@compiled()
+@compiled(inner=True)
 def _ask_for(known: Any, head: Any, relation: Any, tail: Any) -> None:
     """Have the place fetched where `is_in` begins to look."""
     key, mask = _pack(known, head, relation, tail), np.uint64(len(known.keys) - 1)
     prefetch(known.keys, np.int64(mix_number(key) & mask))
 
 
-@compiled()
+@compiled(inner=True)
 def _pack(known: Any, head: Any, relation: Any, tail: Any) -> Any:
     key = (np.uint64(head) << known.relation_bits) | np.uint64(relation)
     return (key << known.entity_bits) | np.uint64(tail)
 
 
-@compiled()
+@compiled(inner=True)
 def _propose(known: Any, triple: Any, key: Any) -> Any:
     """Head and tail of the triple with one of them replaced, which may be a known triple."""
     state = mix_number(key)
@@ -116,7 +116,7 @@ def _propose(known: Any, triple: Any, key: Any) -> Any:
     return _replaced(triple, on_tail, below(known.entities, mix_number(state)))
 
 
-@compiled()
+@compiled(inner=True)
 def _draw_on(source: Any, triple: Any, key: Any) -> Any:
     """Head and tail of a corrupted triple, after a proposal that is known; -1, -1 if none is."""
     known, state = source.known, mix_number(key)
@@ -129,12 +129,12 @@ def _draw_on(source: Any, triple: Any, key: Any) -> Any:
     return _search(source, triple, on_tail, mix_number(~key))
 
 
-@compiled()
+@compiled(inner=True)
 def _replaced(triple: Any, on_tail: Any, chosen: Any) -> Any:
     return (triple.head, chosen) if on_tail else (chosen, triple.tail)
 
 
-@compiled()
+@compiled(inner=True)
 def _search(source: Any, triple: Any, on_tail: Any, state: Any) -> Any:
     """The same where many draws have failed."""
     known, dense = source.known, source.dense
@@ -154,12 +154,12 @@ def _search(source: Any, triple: Any, on_tail: Any, state: Any) -> Any:
     return np.int64(-1), np.int64(-1)
 
 
-@compiled()
+@compiled(inner=True)
 def _is_on_tail(known: Any, relation: Any, state: Any) -> Any:
     return (state >> np.uint64(1) | state << np.uint64(63)) < known.tail_limits[relation]
 
 
-@compiled()
+@compiled(inner=True)
 def _find_dense(known: Any, keys: Any, on_tail: Any, relation: Any, given: Any) -> Any:
     """The place of a query among the dense ones; -1 if it is none."""
     side = len(known.tail_limits) if on_tail else 0
@@ -201,7 +201,7 @@ def draw_into(false: Any, triples: Any, source: Any, seed: Any, begin: Any) -> N
                 false[at, 0], false[at, 2] = h, t
 
 
-@compiled()
+@compiled(inner=True)
 def _key(seed: Any, position: Any) -> Any:
     """What makes a draw: the same position of the same epoch, the same draw, in any batch."""
     return mix_number(seed ^ np.uint64(position))

@@ -22,7 +22,7 @@ class Source(NamedTuple):
     survivors: NDArray[np.int64]
 
 
-@compiled()
+@compiled(inner=True)
 def draw(source: Any, h: Any, r: Any, t: Any, on_tail: Any, key: Any) -> Any:
     """A survivor that makes a false triple of a true one; -1 if none was met."""
     count = len(source.survivors)
@@ -36,7 +36,7 @@ def draw(source: Any, h: Any, r: Any, t: Any, on_tail: Any, key: Any) -> Any:
     return np.int64(-1)
 
 
-@compiled()
+@compiled(inner=True)
 def search(
     source: Any, h: Any, r: Any, t: Any, on_tail: Any, key: Any, asked: Any, free: Any
 ) -> Any:
@@ -57,7 +57,7 @@ def search(
     return found[_below(last[2], mix_number(key))]
 
 
-@compiled()
+@compiled(inner=True)
 def _below(count: Any, hashed: Any) -> Any:
     """A number below the count, from the place of the hash in the unit interval."""
     return np.int64(np.float64(hashed >> np.uint64(11)) * 2.0**-53 * count)

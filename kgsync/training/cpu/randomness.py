@@ -20,7 +20,7 @@ def mix_number(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@compiled()
+@compiled(inner=True)
 def below(count: Any, random: Any) -> Any:
     """A number below the count, from the upper half of a random one; uneven by count / 2³²."""
     return np.int64(((random >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))

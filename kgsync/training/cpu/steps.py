@@ -7,31 +7,35 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.common.compiled import FAST, compiled
-from kgsync.models.transh import CONSTRAINT_TOLERANCE, CONSTRAINT_WEIGHT
-from kgsync.training.cpu.drawing import Corruptions, draw_into
-from kgsync.training.cpu.layout import (
-    TRANSH,
-    Choices,
-    Tables,
+from kgsync.common.kernels import FAST, Slot
+from kgsync.common.kernels import kernel as marked
+from kgsync.models.kernels import (
+    Pair,
     Triple,
-    inlined,
-    kernel,
-    triple_at,
+    add_constraint,
+    add_gradient,
+    add_pair_gradient,
+    score,
+    score_pair,
 )
+from kgsync.models.loops import function
+from kgsync.training.cpu.drawing import Corruptions, draw_into
+from kgsync.training.cpu.layout import Parameters, Tables, inlined, kernel, triple_at
 from kgsync.training.cpu.memory import borrow
-from kgsync.training.cpu.pairs import Pair, add_pair_gradient, pair_of, score_pair
-from kgsync.training.cpu.scores import add_gradient, score
+from kgsync.training.cpu.slopes import slopes
 from kgsync.training.cpu.sums import fetch_ahead, forget, move_all, place
-from kgsync.training.cpu.vectors import softplus
 
 __all__ = ["Learner", "Pairs", "run_batches"]
+
+
+_CONSTRAINED: Any = Slot("CONSTRAINED")
+_BY_PAIR: Any = Slot("BY_PAIR")
 
 
 class Learner(NamedTuple):
     """A model that learns."""
 
-    choices: Choices
+    parameters: Parameters
     tables: Tables
     squares: Tables
     """Adagrad's sums."""
@@ -56,7 +60,7 @@ class Pairs(NamedTuple):
     """Key of the draws."""
 
 
-@compiled(FAST, nogil=True)
+@marked(FAST, nogil=True)
 def run_batches(
     learner: Any, pairs: Any, first: Any, stride: Any, rate: Any, at_once: Any, scratch: Any
 ) -> Any:
@@ -102,7 +106,7 @@ def run_batches(
     return total, scored, moved
 
 
-@kernel
+@function
 def _gradients(
     learner: Any, trues: Any, falses: Any, share: Any, at_once: Any, scratch: Any
 ) -> Any:
@@ -110,7 +114,7 @@ def _gradients(
 
     Returns the loss and how many rows have moved.
     """
-    choices, tables, sums, work = learner.choices, learner.tables, scratch.sums, scratch.work
+    tables, sums, work = learner.tables, scratch.sums, scratch.work
     # Passed on one by one: a tuple of many takes longer.
     entities, relations = scratch.entities, scratch.relations
     loss, steps = 0.0, 0
@@ -121,32 +125,32 @@ def _gradients(
         true, false = triple_at(trues, at), triple_at(falses, at)
         shares_one = true.head == false.head or true.tail == false.tail
         corrupted = true.relation == false.relation and shares_one
-        pair = pair_of(true, false)
+        pair = _pair_of(true, false)
         if corrupted:
-            right, wrong = score_pair(choices, tables, pair, work)
+            right, wrong = score_pair(tables, pair, work)
         else:
-            right = score(choices, tables, true, work)
-            wrong = score(choices, tables, false, work)
-        cost, up, down = _slopes(choices, right, wrong, share)
+            right = score(tables, true, work)
+            wrong = score(tables, false, work)
+        cost, up, down = slopes(learner.parameters.margin, right, wrong, share)
         loss += cost
-        if choices.code == TRANSH:
+        if _CONSTRAINED:
             # The constraint holds for all relations of a batch.
             place(relations, true.relation, 0)
             place(relations, false.relation, 0)
         if cost == 0:
             continue
-        if corrupted and at_once and _all_move(learner.moving, pair):
+        if _BY_PAIR and corrupted and at_once and _all_move(learner.moving, pair):
             up, down = -at_once * up, -at_once * down
-            add_pair_gradient(choices, tables, pair, up, down, tables, pair, work)
+            add_pair_gradient(tables, pair, up, down, tables, pair, work)
             steps += 4
         elif corrupted:
             places = _places_of_pair(pair, entities, relations)
-            add_pair_gradient(choices, tables, pair, up, down, sums, places, work)
+            add_pair_gradient(tables, pair, up, down, sums, places, work)
         else:
             places_ = _places_of(true, entities, relations)
-            add_gradient(choices, tables, true, up, sums, places_, work)
+            add_gradient(tables, true, up, sums, places_, work)
             places_ = _places_of(false, entities, relations)
-            add_gradient(choices, tables, false, down, sums, places_, work)
+            add_gradient(tables, false, down, sums, places_, work)
     return loss, steps
 
 
@@ -157,17 +161,12 @@ def _all_move(moving: Any, pair: Any) -> Any:
     return others and entities[pair.kept] and relations[pair.relation]
 
 
-@compiled()
-def _slopes(choices: Any, right: Any, wrong: Any, share: Any) -> Any:
-    """Loss of a pair, and its slopes by the two scores."""
-    if choices.logistic:
-        value, up = softplus(-right)
-        false_value, down = softplus(wrong)
-        return share * (value + false_value), -share * up, share * down
-    hinge = np.float64(choices.margin - right + wrong)
-    one = np.float32(1)
-    # NaN is passed on, so that it ends the run.
-    return (hinge if hinge > 0 or hinge != hinge else 0.0), -one, one  # noqa: PLR0124
+@kernel
+def _pair_of(true: Any, false: Any) -> Any:
+    """Two triples that share a head, or else a tail, and the relation."""
+    if true.head == false.head:
+        return Pair(true.head, true.relation, true.tail, false.tail, True)
+    return Pair(true.tail, true.relation, true.head, false.head, False)
 
 
 @inlined
@@ -187,14 +186,14 @@ def _places_of(triple: Any, entities: Any, relations: Any) -> Any:
     return Triple(head, place(relations, triple.relation, 1), tail)
 
 
-@kernel
+@function
 def _apply(learner: Any, share: Any, rate: Any, scratch: Any) -> Any:
     """Move the rows that have sums; returns the loss by constraint and penalty."""
-    choices, tables, squares, sums = learner.choices, learner.tables, learner.squares, scratch.sums
+    tables, squares, sums = learner.tables, learner.squares, scratch.sums
     loss = 0.0
-    if choices.code == TRANSH:
-        loss += _add_constraint(tables, scratch)
-    adagrad, penalty = choices.adagrad, choices.l2_penalty * share
+    if _CONSTRAINED:
+        loss += add_constraint(tables, scratch.relations, sums)
+    penalty = learner.parameters.l2_penalty * share
     entities, relations = scratch.entities, scratch.relations
     may, might = learner.moving
     kinds = (
@@ -204,33 +203,5 @@ def _apply(learner: Any, share: Any, rate: Any, scratch: Any) -> Any:
         (relations, might, tables.relation2, squares.relation2, sums.relation2),
     )
     for places, moving, table, squared, gradients in kinds:
-        loss += move_all(places, moving, table, squared, gradients, adagrad, rate, penalty)
-    return loss
-
-
-@kernel
-def _add_constraint(tables: Any, scratch: Any) -> Any:
-    """TransH's soft constraint that translations lie on their hyperplanes; returns its loss."""
-    loss = 0.0
-    for at in range(scratch.relations.used[0]):
-        row = scratch.relations.rows[at]
-        r, w = tables.relation[row], tables.relation2[row]
-        rr, ww, rw = 0.0, 0.0, 0.0
-        for i in range(len(r)):
-            rr += r[i] * r[i]
-            ww += w[i] * w[i]
-            rw += r[i] * w[i]
-        if rr == 0 or ww == 0:
-            continue
-        squared = rw * rw / (rr * ww)
-        if squared > CONSTRAINT_TOLERANCE**2:
-            loss += CONSTRAINT_WEIGHT * (squared - CONSTRAINT_TOLERANCE**2)
-            scratch.relations.uses[at] += 1
-            scale = np.float32(CONSTRAINT_WEIGHT * 2 * rw / (rr * ww))
-            to_r, to_w = scratch.sums.relation[at], scratch.sums.relation2[at]
-            by_r, by_w = np.float32(rw / rr), np.float32(rw / ww)
-            for i in range(len(r)):
-                to_r[i] += scale * (w[i] - by_r * r[i])
-            for i in range(len(r)):
-                to_w[i] += scale * (r[i] - by_w * w[i])
+        loss += move_all(places, moving, table, squared, gradients, rate, penalty)
     return loss

@@ -8,13 +8,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgsync.common.kernels import Slot
+from kgsync.models.loops import function
 from kgsync.training.cpu.layout import Matrix, Tables, inlined, kernel
 from kgsync.training.cpu.memory import fetch
 from kgsync.training.optimizers import EPSILON
 
-__all__ = ["Places", "Scratch", "fetch_ahead", "forget", "move_all", "place", "scratch_for"]
+__all__ = [
+    "ADAGRAD",
+    "Places",
+    "Scratch",
+    "fetch_ahead",
+    "forget",
+    "move_all",
+    "place",
+    "scratch_for",
+]
 
 _AHEAD = 8
+ADAGRAD: Any = Slot("ADAGRAD")
+"""Whether gradients are scaled by the sums of their squares."""
 
 
 class Places(NamedTuple):
@@ -91,14 +104,13 @@ def forget(places: Any, moving: Any) -> Any:
     return moved
 
 
-@kernel
+@function
 def move_all(
     places: Any,
     moving: Any,
     table: Any,
     squares: Any,
     sums: Any,
-    adagrad: Any,
     rate: Any,
     penalty: Any,
 ) -> Any:
@@ -110,7 +122,6 @@ def move_all(
         table: The rows.
         squares: Adagrad's sums of squares.
         sums: The gradients.
-        adagrad: Whether to scale them by the squares.
         rate: Learning rate.
         penalty: Weight of the mean square of a row each time it is used.
     """
@@ -122,11 +133,11 @@ def move_all(
         row = places.rows[at]
         if at + _AHEAD < used:
             fetch(table, places.rows[at + _AHEAD], to_write=True)
-            if adagrad:
+            if ADAGRAD:
                 fetch(squares, places.rows[at + _AHEAD], to_write=True)
         step = rate if moving[row] else np.float32(0)
         weight = np.float32(penalty * places.uses[at] / width)
-        if adagrad:
+        if ADAGRAD:
             loss += weight * _move_adagrad(table[row], squares[row], sums[at], step, weight)
         else:
             _move(table[row], sums[at], step)
@@ -134,13 +145,13 @@ def move_all(
     return loss
 
 
-@kernel
+@function
 def _move(vector: Any, gradient: Any, step: Any) -> None:
     for i in range(len(vector)):
         vector[i] -= step * gradient[i]
 
 
-@kernel
+@function
 def _move_adagrad(vector: Any, squares: Any, gradient: Any, step: Any, weight: Any) -> Any:
     """Returns the sum of the squares of the vector before."""
     total: Any = np.float32(0)

@@ -13,9 +13,10 @@ from kgsync.errors import TrainingError
 from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.cpu.drawing import corruptions_of, draw_all
-from kgsync.training.cpu.layout import choices_of, tables_of
+from kgsync.training.cpu.layout import parameters_of, tables_of
+from kgsync.training.cpu.linking import kernels_of
 from kgsync.training.cpu.randomness import shuffle
-from kgsync.training.cpu.steps import Learner, Pairs, run_batches
+from kgsync.training.cpu.steps import Learner, Pairs
 from kgsync.training.cpu.sums import scratch_for
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler
@@ -52,9 +53,10 @@ class CpuTrainer:
             at_once: Take the step of every pair at once instead of once a batch; for SGD only.
             corruption: How false triples are drawn.
         """
-        tables, choices = tables_of(model), choices_of(model)
+        tables, adagrad = tables_of(model), model.info.optimizer == "adagrad"
+        self._run_batches = kernels_of(model.settings).run_batches
         squares = tables  # which only Adagrad looks at
-        if choices.adagrad:
+        if adagrad:
             zeros = {name: torch.zeros_like(t) for name, t in model.tables.items()}
             squares = tables_of(model, zeros)
         sizes = model.sizes
@@ -63,7 +65,7 @@ class CpuTrainer:
         moving[0][train[[0, 2]].reshape(-1)] = True
         moving[1][train[1]] = True
         source = corruptions_of(train, sizes["entity"], sizes["relation"], corruption)
-        self._learner = Learner(choices, tables, squares, moving, source)
+        self._learner = Learner(parameters_of(model), tables, squares, moving, source)
         self._train = np.ascontiguousarray(train.T, np.int32)
         count = len(self._train)
         self._order = np.arange(count, dtype=np.int32)
@@ -71,7 +73,7 @@ class CpuTrainer:
         # Threads with a whole batch each do not see each other's steps: two learned visibly less in
         # the first epochs than one, and as much with half a batch each (TransH's constraint then
         # counts once a part). Means over a batch cannot be shared out, nor Adagrad's steps.
-        shares = 1 if choices.adagrad else threads
+        shares = 1 if adagrad else threads
         parts = max(1, min(shares * batches, count))
         lengths = [count // parts + (i < count % parts) for i in range(parts)]
         self._bounds = np.cumsum([0, *lengths])
@@ -88,7 +90,9 @@ class CpuTrainer:
 
         def run(number: int) -> Any:
             scratch = self._scratch[number]
-            return run_batches(self._learner, pairs, number, threads, rate, self._at_once, scratch)
+            return self._run_batches(
+                self._learner, pairs, number, threads, rate, self._at_once, scratch
+            )
 
         return self._noted(on_threads(run, threads)) / self._batches
 
@@ -123,7 +127,7 @@ class CpuTrainer:
         pairs = Pairs(true, false, self._order, np.array([0, len(true)]), np.uint64(0))
         scratch = scratch_for(self._learner.tables, len(true))
         rate = np.float32(learning_rate)
-        return self._noted([run_batches(self._learner, pairs, 0, 1, rate, False, scratch)])
+        return self._noted([self._run_batches(self._learner, pairs, 0, 1, rate, False, scratch)])
 
     def _noted(self, results: list[Any]) -> float:
         """Count the work of the threads; returns their losses together."""

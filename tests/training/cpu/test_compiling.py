@@ -14,6 +14,7 @@ import pytest
 from kgsync.config import ModelSettings
 from kgsync.errors import ConfigError
 from kgsync.training.cpu import compiling
+from kgsync.training.cpu.linking import label_of
 from kgsync.training.cpu.texts import digest_of_texts
 
 
@@ -34,6 +35,28 @@ def test_going_back_to_an_older_text_compiles_again(
         kernel.touch()
         compiling._compile_once("ranking", [tmp_path])  # from the same text: nothing to do
         assert kernel.exists()
+
+
+def test_compiling_a_second_model_leaves_the_kernels_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_made_of", lambda: "text")
+    said: list[str] = []
+    first, half = ModelSettings(), tmp_path / "steps.run_batches-distmult-1.py311.1.nbc"
+    compiling._compile_once("training", [tmp_path], label_of(first), first, said.append)
+    kept = tmp_path / "steps.run_batches-transe_l1-1.py311.1.nbc"
+    for file in (kept, half):
+        file.touch()
+    second = ModelSettings("distmult")
+    compiling._compile_once("training", [tmp_path], label_of(second), second, said.append)
+    assert kept.exists()
+    assert not half.exists()  # of a compiler that was killed
+    assert _stamps(tmp_path) == ["kgsync-text-distmult.compiled", "kgsync-text-transe_l1.compiled"]
+    assert said == [
+        f"compiling the kernels of {title}; this happens once" for title in ("TransE", "DistMult")
+    ]
+    compiling._compile_once("training", [tmp_path], label_of(first), first, said.append)
+    assert len(said) == 2
 
 
 def test_a_compiler_that_fails_is_told_and_what_is_compiled_instead_is_kept(
@@ -134,4 +157,5 @@ def test_every_text_that_kernels_come_from_counts(monkeypatch: pytest.MonkeyPatc
     assert digest_of_texts() == digest_of_texts()
     kernels = {"cpu/steps.py", "cpu/drawing.py", "models/distances.py", "evaluation/ranking.py"}
     constants = {"training/optimizers.py", "training/pretraining.py", "training/evidence.py"}
+    constants |= {"common/compiled.py", "common/kernels.py"}
     assert kernels | constants | {"models/transh.py"} <= read

@@ -14,7 +14,7 @@ from kgsync.config import ModelSettings, Settings
 from kgsync.common.cost import Cost
 from kgsync.models import model_class
 from kgsync.training.backends import warm_up
-from kgsync.training.cpu.steps import run_batches
+from kgsync.training.cpu.linking import kernels_of
 from kgsync.training.cpu.trainer import CpuTrainer
 
 random = np.random.default_rng(0)
@@ -26,7 +26,7 @@ trainer = CpuTrainer(model, train, 10, np.random.default_rng(2), Cost())
 losses = [trainer.general_epoch(model.info.learning_rate) for _ in range(5)]
 tables = b"".join(table.numpy().tobytes() for table in model.tables.values())
 print(hashlib.sha256(tables).hexdigest(), losses)
-print(sum(run_batches.stats.cache_misses.values()))
+print(sum(kernels_of(settings).run_batches.stats.cache_misses.values()))
 """
 
 

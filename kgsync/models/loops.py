@@ -1,19 +1,51 @@
-"""Loops over the numbers of vectors, and the softplus of one number.
+"""Loops over the numbers of vectors, for the kernels.
 
 Each loop has one output: with more, the compiler gives up proving that they do not overlap.
 """
 
 from __future__ import annotations
 
-from math import exp, log1p, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from kgsync.common.compiled import compiled
-from kgsync.training.cpu.layout import L1, L2, L2SQ, inlined, kernel
+from kgsync.common.kernels import FAST, Slot, kernel
 
-__all__ = ["add", "add_product", "add_products", "dot", "length", "slope", "softplus"]
+__all__ = [
+    "L1",
+    "L2",
+    "L2SQ",
+    "NORM",
+    "NORMS",
+    "add",
+    "add_product",
+    "add_products",
+    "copy",
+    "dot",
+    "function",
+    "inlined",
+    "length",
+    "slope",
+]
+
+L1, L2, L2SQ = range(3)
+NORMS = {"l1": L1, "l2": L2, "l2sq": L2SQ}
+NORM: Any = Slot("NORM")
+"""The norm of the settings, one of the three."""
+
+function = kernel(FAST)
+"""Marks a function that kernels call."""
+inlined = kernel(FAST, inline=True)
+"""The same for what is done pair by pair, and becomes part of its callers: passing tables on took a
+third of the time of an epoch. Only where it was seen to pay: it makes compiling take longer."""
+
+
+@inlined
+def copy(to: Any, row: Any) -> None:
+    """To = row; numba's own way takes more than a second to compile, for its error message."""
+    for i in range(len(to)):
+        to[i] = row[i]
 
 
 @inlined
@@ -49,37 +81,29 @@ def add_products(to: Any, a: Any, b: Any, sign: Any, c: Any, d: Any) -> None:
         to[i] += a[i] * b[i] + factor * c[i] * d[i]
 
 
-@kernel
-def length(norm: Any, gap: Any) -> Any:
+@function
+def length(gap: Any) -> Any:
     """‖gap‖."""
-    if norm == L1:
+    if NORM == L1:
         total = np.float32(0)
         for i in range(len(gap)):
             total += abs(gap[i])
         return total
     squares = dot(gap, gap)
-    return squares if norm == L2SQ else np.float32(sqrt(squares))
+    return squares if NORM == L2SQ else np.float32(sqrt(squares))
 
 
-@kernel
-def slope(norm: Any, gap: Any, weight: Any) -> None:
+@function
+def slope(gap: Any, weight: Any) -> None:
     """Gap becomes weight · ∂(-‖gap‖)/∂gap."""
-    if norm == L1:
+    if NORM == L1:
         factor, zero = np.float32(weight), np.float32(0)
         for i in range(len(gap)):
             gap[i] = -factor if gap[i] > 0 else (factor if gap[i] < 0 else zero)
         return
     scale = np.float32(-2 * weight)
-    if norm == L2:
-        long = length(L2, gap)
+    if NORM == L2:
+        long = length(gap)
         scale = np.float32(-weight / long if long > 0 else 0.0)
     for i in range(len(gap)):
         gap[i] *= scale
-
-
-@compiled()
-def softplus(x: Any) -> Any:
-    """log(1 + exp(x)) and its slope."""
-    small = exp(-abs(x))
-    slope = 1 / (1 + small)
-    return max(x, 0.0) + log1p(small), np.float32(slope if x >= 0 else small * slope)

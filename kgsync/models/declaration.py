@@ -1,0 +1,43 @@
+"""What the file of a model declares: all that the rest of kgsync asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from kgsync.models.base import Kind, Model
+
+__all__ = ["ModelDeclaration"]
+
+
+@dataclass(frozen=True)
+class ModelDeclaration:
+    """A model, its rules and the paper's choices for it."""
+
+    name: str
+    """In the settings."""
+    title: str
+    """As people write it."""
+    model: type[Model]
+    loss: Literal["margin", "logistic"]
+    """Summed margin loss, or averaged logistic loss."""
+    optimizer: Literal["sgd", "adagrad"]
+    learning_rate: float
+    """Of training from scratch; updates derive theirs from it."""
+    dimension: int = 100
+    divisor: int = 1
+    """The dimension must be a multiple of it: vectors fall into parts of equal length."""
+    has_relation_dimension: bool = False
+    """Whether relation vectors may have a length of their own."""
+    has_norm: bool = False
+    """Whether the score is a distance in the norm of the settings."""
+    has_penalty: bool = False
+    """Whether the L2 penalty of the settings applies."""
+    closed_forms: tuple[Kind, ...] = ()
+    """For which new elements the best place can be computed; see `Model.places`."""
+    steps_by_pair: bool = False
+    """Whether the kernels may take the step of every pair at once."""
+    kernels: Mapping[str, Any] | None = None
+    """Parts for the slots of `kgsync.models.kernels`; without them, only torch trains the model."""
