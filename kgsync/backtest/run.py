@@ -27,8 +27,8 @@ from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model
 from kgsync.source.reading import Earlier, read_version, versions_of
 from kgsync.training.backends import warm_up
-from kgsync.training.learning import Learner
 from kgsync.training.problem import Problem
+from kgsync.training.procedure import Procedure
 from kgsync.training.progress import TrainingRun
 from kgsync.training.threads import use_threads
 
@@ -162,13 +162,13 @@ class _Contest:
     def _step(self, number: int, method: Method, reading: Reading, problem: Problem) -> None:
         old, before = self._old_model(number, method), self._before
         watch = _Watch(problem)
-        learner = Learner(Phases(_ProgressOnly(self._listener)), watch.cost, watch.see)
+        procedure = Procedure(Phases(_ProgressOnly(self._listener)), watch.cost, watch.see)
         if old is None or before is None or method not in _FOLLOWING:
-            model, run = learner.train(problem)
+            model, run = procedure.train(problem)
         else:
-            model, run = learner.carry_over(old, before, problem), TrainingRun()
+            model, run = procedure.carry_over(old, before, problem), TrainingRun()
             if method == "update":
-                run = learner.update(model, before, reading.change, problem)
+                run = procedure.update(model, before, reading.change, problem)
         seconds = watch.seconds()
         record = Record(
             self._settings.model.name,

@@ -1,60 +1,23 @@
-"""From a graph version to a model: trained from scratch, updated, unchanged, or adopted.
-
-A sync and a backtest both learn through `Learner`, with the same random numbers.
-"""
+"""From a graph version to a model and its report: trained, updated, unchanged, or adopted."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from kgsync.common.cost import Cost
-from kgsync.common.listener import Phases, SilentListener
+from kgsync.common.listener import Phases
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.graph.change import ChangeSet
-from kgsync.graph.living import Living
 from kgsync.graph.reading import Reading
-from kgsync.models.base import Model
 from kgsync.models.restoring import restored_model
 from kgsync.training.adoption import adopt_vectors
 from kgsync.training.backends import warm_up
-from kgsync.training.offline import train_offline
 from kgsync.training.problem import Problem
-from kgsync.training.progress import Observe, TrainingRun, no_observer
-from kgsync.training.starts import carry_over
+from kgsync.training.procedure import Procedure
+from kgsync.training.progress import TrainingRun
 from kgsync.training.trained import LearnedVersion, Trained
-from kgsync.training.updates import PAPER, UpdateTask, strategy
 
-__all__ = ["Learner", "adopt", "learn"]
-
-
-@dataclass(frozen=True)
-class Learner:
-    """Trains and updates models; times the phases and counts the work."""
-
-    phases: Phases = field(default_factory=lambda: Phases(SilentListener()))
-    cost: Cost = field(default_factory=Cost)
-    observe: Observe = no_observer
-    """Sees the model at every validation."""
-
-    def train(self, problem: Problem) -> tuple[Model, TrainingRun]:
-        """A new model, trained from scratch."""
-        with self.phases("train"):
-            return train_offline(problem, self.cost, self.phases.listener.progress, self.observe)
-
-    def carry_over(self, old: Model, before: Living, problem: Problem) -> Model:
-        """The old model on the rows of the new version; see `carry_over`."""
-        with self.phases("start vectors"):
-            return carry_over(old, before, problem)
-
-    def update(
-        self, model: Model, before: Living, change: ChangeSet, problem: Problem
-    ) -> TrainingRun:
-        """Make a model that was carried over follow a change, in place."""
-        if not change:
-            return TrainingRun()
-        task = UpdateTask(model, before, change, problem, self.phases, self.cost, self.observe)
-        return strategy(PAPER)(task)
+__all__ = ["adopt", "learn"]
 
 
 def learn(
@@ -73,22 +36,22 @@ def learn(
         phases: Times what is done.
         cost: Counters to increase.
     """
-    learner = Learner(phases, cost)
+    procedure = Procedure(phases, cost)
     if current is None or reading.change:
         with phases("compile"):
             warm_up(problem.settings, phases.listener.phase)
     if current is None:
-        model, run = learner.train(problem)
+        model, run = procedure.train(problem)
         with phases("evaluate"):
             return Trained("trained", model, _about(run, problem.test(model)))
     if not reading.change:
         about = {"quality": current.quality}
         return Trained("unchanged", restored_model(current.model, current.tables), about)
     old, before = restored_model(current.model, current.tables), current.living
-    model = learner.carry_over(old, before, problem)
+    model = procedure.carry_over(old, before, problem)
     with phases("evaluate"):
         quality_before = problem.test(model)
-    run = learner.update(model, before, reading.change, problem)
+    run = procedure.update(model, before, reading.change, problem)
     with phases("evaluate"):
         about = _about(run, problem.test(model))
         about["quality_before"] = _plain(quality_before)
