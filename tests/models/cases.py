@@ -168,7 +168,7 @@ def _complex(head: Vectors, relation: Vectors, tail: Vectors) -> float:
     return float((h * r * t.conj()).sum().real)
 
 
-def _summed_margin(true: Sequence[float], false: Sequence[float], settings: ModelSettings) -> float:
+def summed_margin(true: Sequence[float], false: Sequence[float], settings: ModelSettings) -> float:
     return sum(max(0.0, settings.margin - p + n) for p, n in zip(true, false, strict=True))
 
 
@@ -204,7 +204,7 @@ def _translational(
     constraint: Callable[[Sequence[Vectors]], float] | None = None,
 ) -> ModelCase:
     score = _translated(settings, project)
-    return ModelCase(settings, score, _summed_margin, "sgd", 0.001, constraint=constraint)
+    return ModelCase(settings, score, summed_margin, "sgd", 0.001, constraint=constraint)
 
 
 CASES = [
@@ -228,7 +228,7 @@ CASES = [
     ModelCase(
         settings=ModelSettings("rescal", 4),
         score=_rescal,
-        loss=_summed_margin,
+        loss=summed_margin,
         optimizer="adagrad",
         learning_rate=0.1,
         dimension=50,

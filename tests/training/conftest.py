@@ -39,7 +39,7 @@ class Draws:
 @pytest.fixture
 def draws(monkeypatch: pytest.MonkeyPatch) -> Draws:
     """A record of all that the samplers draw during a test; the kernels draw by themselves."""
-    monkeypatch.setattr(backends, "uses_kernels", lambda run: False)
+    monkeypatch.setattr(backends, "uses_kernels", lambda run, model: False)
     record = Draws()
     corrupt, correct = CorruptedSampler.draw, CorrectedSampler.draw
 
@@ -101,7 +101,7 @@ class Epochs:
 @pytest.fixture
 def epochs(monkeypatch: pytest.MonkeyPatch) -> Epochs:
     """Epochs that are only noted down."""
-    monkeypatch.setattr(backends, "uses_kernels", lambda run: False)
+    monkeypatch.setattr(backends, "uses_kernels", lambda run, model: False)
     record = Epochs()
 
     def general(self: Trainer, rate: float) -> float:

@@ -90,7 +90,7 @@ def _slow(
                 if drawn.possible[draw, at]
             ]
             true = score(triple)
-            if case.optimizer == "adagrad" and case.settings.name != "rescal":
+            if model.info.loss == "logistic":
                 terms += [softplus(-true), *(softplus(negative) for negative in false)]
                 scores += 1 + len(false)
             elif false:
