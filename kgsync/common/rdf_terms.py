@@ -8,6 +8,7 @@ for what servers send; `CANONICAL` for lines that can be compared byte by byte.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 __all__ = [
     "CANONICAL",
@@ -18,6 +19,7 @@ __all__ = [
     "STATEMENT",
     "SUBJECT",
     "VALID_IRI",
+    "are_iris",
     "escaped",
     "is_iri",
     "is_plain_iri",
@@ -39,6 +41,11 @@ VALID_IRI = rf"^<{_VALID}>$"
 def is_iri(value: str) -> bool:
     """Whether a text can stand between `<` and `>` unchanged."""
     return bool(_IRI.fullmatch(value))
+
+
+def are_iris(values: Iterable[str]) -> bool:
+    """Whether all of many texts can stand between `<` and `>` unchanged."""
+    return all(map(_IRI.fullmatch, values))
 
 
 def is_plain_iri(value: str) -> bool:
