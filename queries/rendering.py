@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from kgsync.common.durations import seconds_of
-from kgsync.common.rdf_terms import XSD, escaped, is_iri
+from kgsync.common.rdf_terms import XSD, are_iris, escaped, is_iri
 from kgsync.errors import ConfigError
 
 __all__ = ["KINDS", "Pattern", "Value", "check_iri", "render"]
@@ -71,6 +71,13 @@ def _bracketed(iri: str) -> str:
     return f"<{check_iri(iri)}>"
 
 
+def _all_bracketed(values: Iterable[Any]) -> str:
+    iris = [*map(str, values)]
+    if not are_iris(iris):
+        iris = [*map(check_iri, iris)]  # which names the first that is none
+    return " ".join(f"<{iri}>" for iri in iris)
+
+
 def _quoted(value: str) -> str:
     return f'"{_ESCAPED_U.sub(_spell_u, escaped(value))}"'
 
@@ -118,7 +125,7 @@ _WRITERS: dict[str, tuple[tuple[type, ...], Callable[[Any], str]]] = {
     "expression": ((Pattern,), lambda value: str(value.text)),
     "integer": ((int,), str),
     "iri": ((str,), _bracketed),
-    "iris": ((Iterable,), lambda values: " ".join(_bracketed(str(one)) for one in values)),
+    "iris": ((Iterable,), _all_bracketed),
     "literal": ((str,), _quoted),
     "literals": ((Iterable,), lambda values: ", ".join(_quoted(str(one)) for one in values)),
     "ntriples": ((str, Iterable), _checked_triples),

@@ -10,7 +10,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.test_damage import bits, check_flip, facts, files_of, make_state, sync_of
+from tests.state.test_damage import bits, check_flip, facts, files_of, make_state, sync_of
 
 _EVERY_BIT = ("CURRENT", "state.json")
 

@@ -8,6 +8,7 @@ for what servers send; `CANONICAL` for lines that can be compared byte by byte.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 __all__ = [
     "CANONICAL",
@@ -19,6 +20,7 @@ __all__ = [
     "SUBJECT",
     "VALID_IRI",
     "XSD",
+    "are_iris",
     "escaped",
     "is_iri",
     "is_plain_iri",
@@ -43,6 +45,11 @@ VALID_IRI = rf"^<{_VALID}>$"
 def is_iri(value: str) -> bool:
     """Whether a text can stand between `<` and `>` unchanged."""
     return bool(_IRI.fullmatch(value))
+
+
+def are_iris(values: Iterable[str]) -> bool:
+    """Whether all of many texts can stand between `<` and `>` unchanged."""
+    return all(map(_IRI.fullmatch, values))
 
 
 def is_plain_iri(value: str) -> bool:

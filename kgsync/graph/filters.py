@@ -25,6 +25,8 @@ class EdgeFilter:
 
     def apply(self, edges: Snapshot, terms: TermIndex) -> tuple[Snapshot, dict[str, int]]:
         """The edges to embed, and how many each rule dropped."""
+        if self == EdgeFilter():
+            return edges, {"excluded_predicates": 0, "below_min_degree": 0}
         by_predicate = self._by_predicate(edges, terms)
         kept = self._by_degree(by_predicate)
         dropped = {

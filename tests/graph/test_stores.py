@@ -15,8 +15,8 @@ from kgsync.adapters.rdflib_dataset import RdflibStore
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.port import GraphReader, GraphStore, GraphWriter
 from kgsync.graph.stores import is_in_memory, open_store, store_name
-from tests.graph.disturbed import Disturbed
 from tests.graph.graphs import OLD, edges, ntriples, oxigraph
+from tests.source.disturbed import Disturbed
 
 
 class OwnDataset(Dataset):

@@ -10,11 +10,11 @@ import pytest
 
 from kgsync.graph.stores import opened
 from kgsync.graph.versions import find_versions
+from tests.cli.test_cli import kgsync
 from tests.snapshots.files import write
 from tests.snapshots.test_changes import history
 from tests.snapshots.test_higgs import higgs
 from tests.snapshots.test_nell import nell_file
-from tests.test_cli import kgsync
 
 BELIEFS = tuple((f"e{i % 9}", f"r{i % 3}", f"e{i % 7}", str(i % 50)) for i in range(80))
 

@@ -13,7 +13,7 @@ from rdflib import Dataset
 from kgsync import KGSync, queries
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError
-from tests.query_worlds import EMBEDDED, KINDS, embedded_store, living, sync_of, target_of
+from tests.queries.query_worlds import EMBEDDED, KINDS, embedded_store, living, sync_of, target_of
 from tests.servers.server import Server
 from tests.worlds import EX, GRAPHS, Edge, fill, iri, quads, quick_settings, ring, versions
 

@@ -16,7 +16,7 @@ import kgsync
 from kgsync import KGSync
 from kgsync.common.durable import sealed
 from kgsync.errors import ConfigError, StateCorruptedError, StateError, UnknownTermError
-from tests.sidecars import embeddings, make_sync, random_sidecar
+from tests.state.sidecars import embeddings, make_sync, random_sidecar
 from tests.worlds import GRAPHS, iri
 
 FILES = [

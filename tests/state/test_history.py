@@ -80,7 +80,7 @@ def test_a_kill_leaves_a_log_that_the_next_step_completes(tmp_path: Path, moment
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from kgsync.state.history import History\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from tests.test_history import sync_of\n"
+        "from tests.state.test_history import sync_of\n"
         "sync = sync_of(Path(sys.argv[1]) / 'kg', Path(sys.argv[1]) / 'state', keep=1)\n"
         "commit = sync.state.commit\n"
         "def killing(number):\n    globals().update(History=History)\n"

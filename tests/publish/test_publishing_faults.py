@@ -26,13 +26,13 @@ from kgsync.graph.endpoint import Endpoint
 from kgsync.publish.metadata.description import KGE
 from tests.adapters.kinds import endpoint_of
 from tests.publish.described import NAME, complaints, published
+from tests.publish.test_write_back import assert_shows, sync_of, text_of
 from tests.servers import faults
 from tests.servers.matrix import no_waiting
 from tests.servers.messages import Recorded
 from tests.servers.proxy import Fault, FaultProxy, Rule
 from tests.servers.publishing_kills import Mode
 from tests.servers.server import Server
-from tests.test_write_back import assert_shows, sync_of, text_of
 from tests.worlds import GRAPHS, current_versions, disk_store, fill, versions
 
 
@@ -235,7 +235,8 @@ def test_a_rollback_killed_in_the_middle_leaves_everything_whole(
     sync = sync_of(store, tmp_path, literals=mode)
     sync.catch_up()
     code = (
-        "import os, signal; from pathlib import Path; from tests.test_write_back import sync_of\n"
+        "import os, signal; from pathlib import Path\n"
+        "from tests.publish.test_write_back import sync_of\n"
         "from kgsync.publish.metadata.graph import MetadataGraph\n"
         f"MetadataGraph.{move} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"sync_of(Path({str(store)!r}), Path({str(tmp_path)!r}), literals={mode!r}).rollback(2)"

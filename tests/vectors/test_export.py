@@ -21,8 +21,8 @@ from kgsync.errors import ConfigError, StateWriteError
 from kgsync.models.base import Kind
 from kgsync.state.sidecar import load_vectors
 from kgsync.vectors.export import export, format_of
-from tests.sidecars import make_sync, random_sidecar
-from tests.test_cli import QUICK
+from tests.cli.test_cli import QUICK
+from tests.state.sidecars import make_sync, random_sidecar
 from tests.worlds import GRAPHS, disk_store
 
 

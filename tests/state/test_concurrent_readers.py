@@ -86,7 +86,7 @@ def test_a_reader_follows_a_version_that_moves_while_it_reads(
 _WRITER = """
 import sys
 from pathlib import Path
-from tests.test_concurrent_readers import sync_of
+from tests.state.test_concurrent_readers import sync_of
 sync = sync_of(Path(sys.argv[1]) / "kg", Path(sys.argv[1]) / "state")
 print("ready", flush=True)
 while True:

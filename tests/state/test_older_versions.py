@@ -70,7 +70,7 @@ def test_a_version_that_was_never_committed_is_none(tmp_path: Path) -> None:
     code = (
         "import os, signal; from kgsync.state.directory import State\n"
         "State.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from pathlib import Path; from tests.test_older_versions import sync_of\n"
+        "from pathlib import Path; from tests.state.test_older_versions import sync_of\n"
         f"sync_of(Path({str(store)!r}), Path({str(tmp_path / 'state')!r})).step()"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, env=os.environ)

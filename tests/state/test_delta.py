@@ -15,7 +15,7 @@ from kgsync.config import ModelSettings
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex, TermTable
 from kgsync.state.delta import Rows, delta_table
-from tests.sidecars import embeddings, make_sync, vectors
+from tests.state.sidecars import embeddings, make_sync, vectors
 
 NONE = np.empty((0, 3), np.float32)
 TERMS = TermIndex(

@@ -13,11 +13,11 @@ from kgsync import KGSync
 from kgsync.errors import PermanentStoreError
 from kgsync.publish.literals.datatypes import DATATYPES, decode
 from tests.adapters.kinds import endpoint_of
+from tests.publish.test_write_back import expected, read, sync_of
 from tests.servers import faults
 from tests.servers.messages import Recorded
 from tests.servers.proxy import Fault, FaultProxy, Rule
 from tests.servers.server import Server
-from tests.test_write_back import expected, read, sync_of
 from tests.worlds import GRAPHS, iri, ring
 
 ProxyTo = Callable[[Server], FaultProxy]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kgsync.errors import ConfigError
 from kgsync.queries import Parameter, parse, query_form
 from kgsync.queries.calls import functions_called
-from tests.adapters.query_texts import hostile, in_oxigraph, in_rdflib, one, query_shape
 from tests.graph.graphs import EX, examples
+from tests.queries.query_texts import hostile, in_oxigraph, in_rdflib, one, query_shape
 
 MINE = """# Mine.
 # $graph: iri = ?source       the graph

@@ -15,7 +15,7 @@ import pytest
 
 from kgsync import KGSync, load
 from kgsync.errors import StateCorruptedError, StateError
-from tests.sidecars import current_json, embeddings, make_sync
+from tests.state.sidecars import current_json, embeddings, make_sync
 from tests.worlds import GRAPHS, iri
 
 WITHOUT_KGSYNC = """
@@ -129,7 +129,7 @@ def test_the_next_step_repairs_current_json(sync: KGSync, damage: str) -> None:
 def test_a_kill_between_the_commit_and_current_json_is_repaired(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path; import kgsync.state.transaction\n"
-        "from tests.sidecars import make_sync\n"
+        "from tests.state.sidecars import make_sync\n"
         "sync = make_sync(Path(sys.argv[1])); sync.step()\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         "kgsync.state.transaction.Transaction.show = die\n"

@@ -15,8 +15,8 @@ import pytest
 from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.publish.literals.datatypes import DATATYPES, decode
+from tests.queries.query_worlds import EMBEDDED, KINDS, World, living, sync_of, target_of
 from tests.queries_readme import by_hand, head
-from tests.query_worlds import EMBEDDED, KINDS, World, living, sync_of, target_of
 from tests.worlds import GRAPHS, fill, iri
 
 NS = "https://w3id.org/kgsync/ns#"

@@ -24,8 +24,8 @@ from kgsync.errors import (
 from kgsync.training.backends import warm_up
 from tests.adapters.kinds import endpoint_of
 from tests.servers.server import Server
+from tests.service.test_schedule import eventually, running, status_of
 from tests.test_endpoints import LIVE, text_of
-from tests.test_schedule import eventually, running, status_of
 from tests.worlds import GRAPHS, Edge, fill, quads, quick_settings, ring, versions
 
 

@@ -27,8 +27,8 @@ from tests.servers import faults
 from tests.servers.matrix import no_waiting
 from tests.servers.proxy import FaultProxy, Rule
 from tests.servers.server import Server
+from tests.service.test_schedule import eventually, running, status_of
 from tests.test_endpoints import LIVE, load, name, sync_of, text_of
-from tests.test_schedule import eventually, running, status_of
 from tests.worlds import EX, GRAPHS, iri, ring, versions
 
 BASE: list[Names] = [(f"s{i}", f"p{i % 5}", f"o{i % 97}") for i in range(3000)]

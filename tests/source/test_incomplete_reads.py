@@ -13,13 +13,6 @@ from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
 from kgsync.source.fetch import Base, Fetched, fetch
 from tests.graph.comparing import Comparing
-from tests.graph.disturbed import (
-    Disturb,
-    Disturbed,
-    drop_one,
-    repeat_one,
-    repeat_one_for_another,
-)
 from tests.graph.graphs import (
     EX,
     NEW,
@@ -30,6 +23,13 @@ from tests.graph.graphs import (
     ntriples,
     oxigraph,
     rdflib_dataset,
+)
+from tests.source.disturbed import (
+    Disturb,
+    Disturbed,
+    drop_one,
+    repeat_one,
+    repeat_one_for_another,
 )
 
 VERSION = edges("a p b", "b p c", "c p d", "d q a")

@@ -22,7 +22,8 @@ from kgsync.queries import (
     parse,
     scope_pattern,
 )
-from tests.adapters.query_texts import (
+from tests.graph.graphs import EX, OLD, examples
+from tests.queries.query_texts import (
     PIECES,
     hostile,
     in_oxigraph,
@@ -31,7 +32,6 @@ from tests.adapters.query_texts import (
     query_shape,
     update_shape,
 )
-from tests.graph.graphs import EX, OLD, examples
 
 FILES = sorted(Path(queries.__path__[0]).glob("*.rq"))
 SCOPE = "SELECT ?s ?p ?o WHERE { GRAPH $graph { ?s ?p ?o } }"
