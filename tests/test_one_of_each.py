@@ -78,7 +78,7 @@ def test_queries_need_only_what_is_common() -> None:
 
 
 def test_reading_vectors_imports_neither_torch_nor_numba() -> None:
-    names = ["embeddings", "export", "functions", "nearest", "query_checks", "scoring", "sources"]
+    names = ["embeddings", "export", "functions", "nearest", "query_checks", "reader", "sources"]
     code = (
         f"import sys, importlib\nfor name in {names}:\n"
         "    importlib.import_module(f'kgsync.vectors.{name}')\n"

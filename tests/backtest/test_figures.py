@@ -65,7 +65,7 @@ def test_without_matplotlib_there_are_results_but_no_figures(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--models", "transx"], "there is no model named 'transx'"),
+        (["--models", "transx"], "[model] name must be one of"),
         (["--methods", "dream"], "there is no method 'dream'"),
         (["--last", "7"], "there are versions 0 to 1"),
         (["-c", "none.toml"], "cannot read none.toml"),
