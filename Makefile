@@ -28,6 +28,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Procedure tests.benchmarks.procedure
 	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
 	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
+	$(BIN)/$(RECORD) Compiling tests.benchmarks.compiling
 	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused --seconds 2
 	$(BENCH)/bin/$(RECORD) 'Two threads' tests.benchmarks.training scaling --epochs 20 --seconds 8
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
