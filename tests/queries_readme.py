@@ -75,7 +75,7 @@ GROUP BY ?p ORDER BY DESC(?n) LIMIT $k
 
 The sync fills in defaults that begin with `?`: `?metadata` is its metadata graph, `?current` the
 number of its current version (or of the version given by `--at`), `?previous` that of the previous
-version, `?source` the graph it was read from, `?entities` all entities that have a vector in it, and
+version, `?source` the graph it was read from, `?entities` all entities with a vector in it, and
 `?at` the number given by `--at`. With the value `*` such a placeholder stays a variable, unless it
 is a list; so does `?at` without `--at`. The others must be known: the first version has no previous
 one, and a default graph has no name, so `--param` is required there. Values are escaped and cannot
@@ -95,7 +95,7 @@ On embedded Oxigraph stores and on rdflib, queries can call
 | function | value |
 |---|---|
 | `<https://w3id.org/rdf-tensor/functions#cosineSimilarity>(?a, ?b)` | cosine of two vectors |
-| `<https://w3id.org/rdf-tensor/functions#euclideanDistance>(?a, ?b)` | Euclidean distance of two vectors |
+| `<https://w3id.org/rdf-tensor/functions#euclideanDistance>(?a, ?b)` | distance of two vectors |
 | `kge:vector(?iri)`, `kge:vector(?iri, ?version)` | the vector as a `cdt:List` literal |
 | `kge:score(?head, ?relation, ?tail)` | the model's score of a triple |
 
