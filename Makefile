@@ -1,4 +1,4 @@
-# Each target makes its own virtual environment and installs what it needs.
+# Every target creates its virtual environment and installs its dependencies.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin

@@ -1,4 +1,4 @@
-"""A graph that changes in place: embed it, change it, and bring the vectors up to date."""
+"""A graph that changes in place: embed it, change it, update the vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vectors of a version, read with pyarrow and safetensors alone.
+"""Read the vectors of a version with pyarrow and safetensors only.
 
 python read_the_files.py .kgsync/graph/000001/embeddings
 """

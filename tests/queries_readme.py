@@ -1,7 +1,7 @@
-"""Writes queries/README.md: every query for users, with its answer on the demo's store.
+"""Writes queries/README.md: every public query, with its result on the demo's store.
 
 python -m tests.queries_readme            builds the demo, which takes about a minute
-python -m tests.queries_readme FOLDER     takes a demo that is there
+python -m tests.queries_readme FOLDER     uses an existing demo
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ EXAMPLES: dict[str, dict[str, str]] = {
 _HEAD = """\
 # Queries
 
-Ready queries about the embeddings in a store, in SPARQL 1.1. `kgsync query` lists them;
+SPARQL 1.1 queries about the embeddings in a store. `kgsync query` lists them;
 `kgsync query NAME --param name=value` runs one where the metadata is published, and
 `KGSync.query("NAME", name=value)` does the same in Python.
 
-They may also be pasted into any SPARQL client. Where nothing is filled in, a placeholder is a
-variable, and stands for all there are. These have to be replaced by hand:
+You can also paste them into any SPARQL client. A placeholder without a value is a variable and
+matches everything. These have to be replaced by hand:
 
 {pasted}
 
-The neighbours and `most_moved` call functions that only embedded stores know; see below. On
-Virtuoso replace `$metadata` too, by the metadata graph: where that is a variable, its property
-paths miss versions and repeat others.
+`nearest_neighbors`, `nearest_neighbors_sidecar` and `most_moved` call functions that only embedded
+stores have; see below. On Virtuoso also replace `$metadata` by the metadata graph: if it is a
+variable, Virtuoso's property paths miss some versions and repeat others.
 
-Files that begin with an underscore are kgsync's own.
+Files whose names begin with an underscore are internal.
 
-## A query of your own
+## Your own queries
 
-`kgsync query --file mine.rq` runs a file in the same grammar. The comment head declares each
-placeholder with its type, a default if it has one, and what it is:
+`kgsync query --file mine.rq` runs a file with the same syntax. The header comment declares each
+placeholder with its type, an optional default, and a description:
 
 ```sparql
 # How many triples a graph has with each predicate, the most frequent first.
@@ -63,34 +63,34 @@ SELECT ?p (COUNT(*) AS ?n) WHERE { GRAPH $graph { ?s ?p ?o } }
 GROUP BY ?p ORDER BY DESC(?n) LIMIT $k
 ```
 
-| type | what is given | what it becomes |
+| type | value | inserted as |
 |---|---|---|
 | `iri` | an absolute IRI, with or without `<` and `>` | the IRI |
 | `literal` | any text | a string |
 | `integer`, `decimal` | a number | the number |
-| `age` | a time span like `30m`, `12h` or `7d` | the moment that long ago, as xsd:dateTime |
-| `iris` | `--param` once for each | the list, for `VALUES ?x { $name }` |
-| `literals` | `--param` once for each | the list, for `?x IN ($name)` |
-| `values` | `--param` once for each | the list, for `VALUES ?x { $name }` |
+| `age` | a time span like `30m`, `12h` or `7d` | the time that long ago, as xsd:dateTime |
+| `iris` | one `--param` per item | the list, for `VALUES ?x { $name }` |
+| `literals` | one `--param` per item | the list, for `?x IN ($name)` |
+| `values` | one `--param` per item | the list, for `VALUES ?x { $name }` |
 
-A default that begins with `?` is filled in by the sync: `?metadata` is its metadata graph,
-`?current` the number of its current version (or of that named by `--at`), `?previous` that of the
-version before, `?source` the graph it was read from, `?entities` all that have a vector in it, and
-`?at` the number that `--at` names. Given as `*`, such a placeholder stays a variable, unless it is
-a list; so does `?at` without `--at`. The others must be known: the first version has none before,
-and a default graph has no name, so that `--param` has to say what is meant. Whatever value is
-given, it cannot change the query around it.
+The sync fills in defaults that begin with `?`: `?metadata` is its metadata graph, `?current` the
+number of its current version (or of the version given by `--at`), `?previous` that of the previous
+version, `?source` the graph it was read from, `?entities` all entities with a vector in it, and
+`?at` the number given by `--at`. With the value `*` such a placeholder stays a variable, unless it
+is a list; so does `?at` without `--at`. The others must be known: the first version has no previous
+one, and a default graph has no name, so `--param` is required there. Values are escaped and cannot
+change the rest of the query.
 
-What a query is about has to be where it is run. A graph that this store does not hold, as where
-metadata is published into another one, is an error; so are vectors as literals that were never
-written (`publish.literals`) or are kept no more (`publish.keep`).
+The data that a query needs must be in the store where it runs. A graph that this store does not
+have, for example because the metadata is published into another store, is an error. So are literals
+that were never written (`publish.literals`) or are no longer kept (`publish.keep`).
 
-`--at VERSION` (`at=` in Python) asks about an older version. A query in which no version can be
-meant, as in `current_vectors`, refuses it.
+`--at VERSION` (`at=` in Python) queries an older version. Queries that always use the current
+version, such as `current_vectors`, reject it.
 
 ## Functions
 
-On embedded Oxigraph stores and on rdflib, queries may call
+On embedded Oxigraph stores and on rdflib, queries can call
 
 | function | value |
 |---|---|
@@ -99,14 +99,14 @@ On embedded Oxigraph stores and on rdflib, queries may call
 | `kge:vector(?iri)`, `kge:vector(?iri, ?version)` | the vector as a `cdt:List` literal |
 | `kge:score(?head, ?relation, ?tail)` | the model's score of a triple |
 
-A vector is a literal of any of the datatypes that kgsync writes, or the IRI of an entity or a
-relation, whose vector then comes from the files. An IRI without a vector is unbound. A malformed
-vector, and two of different length, are an error.
+A vector argument is a literal of any datatype that kgsync writes, or the IRI of an entity or
+relation, whose vector is read from the files. For an IRI without a vector the result is unbound. A
+malformed vector, or two vectors of different lengths, is an error.
 
 ## The library
 
-The answers are those of the store that `kgsync demo` builds, cut after eight rows;
-`python -m tests.queries_readme` writes them anew.
+The results are from the store that `kgsync demo` builds, truncated to eight rows;
+`python -m tests.queries_readme` regenerates them.
 """
 
 
@@ -121,8 +121,8 @@ WRITTEN = {
 
 
 def by_hand(query: Query) -> list[Parameter]:
-    """What has to be replaced before a query is pasted into a client."""
-    # All graphs would be those of kgsync, too.
+    """The placeholders to replace before a query is pasted into a client."""
+    # A variable would also match kgsync's own graphs.
     return [
         p
         for p in query.parameters.values()
@@ -131,19 +131,19 @@ def by_hand(query: Query) -> list[Parameter]:
 
 
 def pasted() -> str:
-    """A table of those, and what to write."""
+    """A table of those, with example values."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in queries.available():
         for parameter in by_hand(queries.load(name)):
             found.setdefault((parameter.name, parameter.kind), []).append(f"`{name}`")
-    lines = ["| placeholder | in | is replaced by, for instance |", "|---|---|---|"]
+    lines = ["| placeholder | in | example of a value |", "|---|---|---|"]
     for (name, kind), where in sorted(found.items()):
         lines.append(f"| `${name}` | {', '.join(where)} | `{WRITTEN[kind]}` |")
     return "\n".join(lines)
 
 
 def section(sync: KGSync, query: Query, hidden: str) -> str:
-    """One query: what it is for, what it takes, and its answer."""
+    """One query: its summary, its parameters and its result."""
     given = EXAMPLES.get(query.name, {})
     table = sync.query(query.name, **given)  # type: ignore[arg-type]
     lines = [f"### {query.name}", "", query.summary, ""]
@@ -165,12 +165,12 @@ def _row(parameter: Parameter) -> str:
 
 
 def head() -> str:
-    """What stands before the library."""
+    """The text before the library."""
     return _HEAD.replace("{pasted}", pasted())
 
 
 def write(folder: Path) -> None:
-    """Write the file, with the answers of a demo."""
+    """Write the file, with the results on a demo."""
     sync = KGSync.from_config(folder / "kgsync.toml")
     hidden = str(folder.resolve().parent)
     sections = [section(sync, queries.load(name), hidden) for name in queries.available()]

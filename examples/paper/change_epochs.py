@@ -1,8 +1,8 @@
-"""Change-specific epochs: what they do for quality, stability, and for forgetting.
+"""Change-specific epochs: their effect on quality, stability and forgetting.
 
 One update with 0, 20 and 40 change-specific epochs at the same total, from the same model, with
-several seeds. For deleted training triples whose three terms live on, the filtered rank after the
-update tells whether they are forgotten: the higher, the better.
+several seeds. The filtered ranks of deleted training triples whose terms are still active show how
+well the update forgets them: higher is better.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kgsync.training.updates.paper import refresh
 
 
 def main() -> None:
-    """Update with every mix and seed, and print what comes of it."""
+    """Update with every mix and seed, and print the results."""
     parser = options(__doc__)
     parser.add_argument("--total", type=int, default=200, help="epochs of an update")
     parser.add_argument("--seeds", type=int, default=3)
@@ -40,7 +40,7 @@ def main() -> None:
         for share in (0.0, 0.1, 0.2):
             epochs = round(given.total * share)
             if any((row["change_epochs"], row["seed"]) == (epochs, seed) for row in rows):
-                continue  # done before an interruption
+                continue  # already done before an interruption
             settings = with_update(
                 given.config, change_epochs=epochs, general_epochs=given.total - epochs
             )
@@ -77,7 +77,7 @@ def _update(first: Model, old: Stage, new: Stage, settings: Settings, count: int
 
 
 def _ranks_of_deleted(model: Model, new: Stage, problem: Problem, count: int) -> Any:
-    """Filtered ranks, on both sides, of the same sample of deleted triples that could come back."""
+    """Filtered ranks, on both sides, of a fixed sample of deleted triples with active terms."""
     _, deleted = new.reading.change.part(Part.TRAIN)
     rows = problem.living.rows(deleted.where(problem.living.all_alive(deleted)))
     chosen = np.random.default_rng(0).permutation(rows.shape[1])[:count]

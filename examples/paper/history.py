@@ -1,4 +1,4 @@
-"""What the experiments share: the versions of a store, ready to be trained on."""
+"""Shared by the experiments: the versions of a store as training problems."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Stage:
 
     @property
     def living(self) -> Living:
-        """Its entities and relations."""
+        """Its active entities and relations."""
         return Living.of(self.reading.edges)
 
     def problem(self, settings: Settings) -> Problem:
-        """It, as a training problem."""
+        """Return this version as a training problem."""
         reading = self.reading
         seeds = Seeds(settings.run.seed, reading.version.name)
         terms = reading.fetched.terms
@@ -62,7 +62,7 @@ def stages(settings: Settings, last: int) -> Iterator[Stage]:
 
 
 def first_model(stage: Stage, settings: Settings, out: Path) -> Model:
-    """The model of the first version: trained once, then read back from `out`."""
+    """The model of the first version: trained once, then loaded from `out`."""
     path = out / f"first-{settings.model.name}.safetensors"
     if not path.exists():
         model, run = train_offline(stage.problem(settings), Cost(), _say)
@@ -73,7 +73,7 @@ def first_model(stage: Stage, settings: Settings, out: Path) -> Model:
 
 
 def tested(model: Model, problem: Problem) -> LinkPrediction:
-    """Link prediction on the test part, which an experiment needs."""
+    """Link prediction on the test part; exits if there is none."""
     quality = problem.test(model)
     if quality is None:
         raise SystemExit("there are no test edges; set split.test")
@@ -81,12 +81,12 @@ def tested(model: Model, problem: Problem) -> LinkPrediction:
 
 
 def with_update(settings: Settings, **values: Any) -> Settings:
-    """The settings with others for the update."""
+    """The settings, with some of `[update]` replaced."""
     return replace(settings, update=replace(settings.update, **values))
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
-    """Options that every experiment has."""
+    """The options that all experiments share."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("config", type=load_settings, help="a kgsync.toml")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
@@ -94,7 +94,7 @@ def options(description: str | None) -> argparse.ArgumentParser:
 
 
 def read_csv(path: Path) -> list[dict[str, float]]:
-    """Read rows of numbers back; none if there is no file."""
+    """Read rows of numbers; an empty list if there is no file."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""Start vectors alone: how new elements begin, without any refreshing afterwards.
+"""Initial vectors only: the initialisation of new elements, without update epochs afterwards.
 
 The paper's figures on TransE's initialisation: MR and Hits@10 over the versions of a synthetic
-history, for every way to start, with and without pre-training.
+history, for every initialisation method, with and without pre-training.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    """Carry one model through the history in every way, and draw what becomes of it."""
+    """Carry one model through the history with every method, and draw the results."""
     parser = options(__doc__)
     parser.add_argument("--last", type=int, default=19, help="last version")
     given = parser.parse_args()
