@@ -80,7 +80,7 @@ def test_every_query_is_listed_with_its_parameters(kgsync: Run) -> None:
         assert name in done.out
         assert queries.load(name).summary in done.out
     assert "integer, default 10: how many" in done.out
-    assert "iri, needed: the entity" in done.out
+    assert "iri, required: the entity" in done.out
     document = json.loads(kgsync("query", "--json").out)
     assert [query["name"] for query in document] == queries.available()
     (neighbors,) = [query for query in document if query["name"] == "nearest_neighbors"]

@@ -253,7 +253,7 @@ def test_descriptions_that_are_none_are_refused(folder: Path) -> None:
     with pytest.raises(StateError, match="has format 99"):
         kgsync.load(folder)
     path.write_text(json.dumps(sealed({key: described[key] for key in ("format", "version")})))
-    with pytest.raises(StateCorruptedError, match="says nothing about"):
+    with pytest.raises(StateCorruptedError, match="lacks"):
         kgsync.load(folder)
     path.write_text("[]")
     with pytest.raises(StateCorruptedError, match="not what kgsync wrote"):
