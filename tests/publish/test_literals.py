@@ -70,7 +70,7 @@ def test_a_literal_that_is_no_vector_is_an_error(text: str, datatype: str) -> No
 
 
 def test_another_datatype_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no datatype of vectors"):
+    with pytest.raises(ValueError, match="not a vector datatype"):
         decode("[1]", "http://www.w3.org/2001/XMLSchema#string")
 
 
