@@ -105,7 +105,7 @@ def find_query(query: str | Path) -> Query:
     name = query.replace("-", "_")
     if name not in queries.available():
         known = ", ".join(queries.available())
-        raise ConfigError(f"there is no query named {query!r}; known queries: {known}")
+        raise ConfigError(f"there is no query named {query!r}; known: {known}")
     return queries.load(name)
 
 
