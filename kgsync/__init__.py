@@ -60,7 +60,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: `import kgsync` itself loads nothing heavy."""
+    """Import a public name on first use, so that `import kgsync` is fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'kgsync' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

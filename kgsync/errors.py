@@ -1,21 +1,21 @@
 """Every error kgsync raises on purpose.
 
-KgsyncError                     one root; the message says what happened, to what, and the remedy
-├── ConfigError                 a setting is unknown, missing or impossible
+KgsyncError                     root; the message says what happened, to what, and what to do
+├── ConfigError                 a setting is unknown, missing or invalid
 ├── StoreError                  the RDF store
-│   ├── TransientStoreError     try again later: busy, unreachable, moved while it was read
-│   └── PermanentStoreError     trying again will not help: missing, no rights, wrong answer
+│   ├── TransientStoreError     try again later: busy, unreachable, changed while it was read
+│   └── PermanentStoreError     trying again will not help: missing, no permission, wrong answer
 ├── VersionError                the versions of the graph: none, ambiguous, broken chain, empty
 ├── LargeRemovalError           a step would remove more of the graph than allowed
 ├── StateError                  the state directory
 │   ├── StateLockedError        another process is stepping
 │   ├── StateCorruptedError     a file is missing or does not match its checksum
 │   ├── SettingsChangedError    a setting that fixes the vectors' meaning has changed
-│   └── StateWriteError         the disk refused (full, read-only, ...)
-├── QueryError                  a query calls a function with what it cannot use
+│   └── StateWriteError         writing to disk failed (full, read-only, ...)
+├── QueryError                  a query calls a function with invalid arguments
 ├── UnknownTermError            an IRI without an embedding (also a KeyError)
-├── UndefinedMetricError        a measure that has no value on this data
-└── TrainingError               training produced numbers that are not numbers
+├── UndefinedMetricError        a metric that is undefined on this data
+└── TrainingError               training produced NaN or infinity
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class KgsyncError(Exception):
 
 
 class ConfigError(KgsyncError):
-    """A setting is unknown, missing or impossible; `keys` names it, like "training.epochs"."""
+    """A setting is unknown, missing or invalid; `keys` names it, like "training.epochs"."""
 
     exit_code = 2
     keys: tuple[str, ...] = ()
 
 
 class StoreError(KgsyncError):
-    """Something about the RDF store."""
+    """An error of the RDF store."""
 
     exit_code = 4
     store: str = ""
     """The store that the message names; empty if it names none."""
     remedy: str = ""
-    """What to do about it, where the adapter knows more than the message says."""
+    """What to do, if the adapter knows more than the message says."""
 
 
 class TransientStoreError(StoreError):
-    """The same call may succeed later; `retry_after` says in how many seconds, if the store did."""
+    """The same call may succeed later; `retry_after`: seconds to wait, if the store names them."""
 
     exit_code = 3
     retry_after: float = 0.0
@@ -58,20 +58,20 @@ class PermanentStoreError(StoreError):
 
 
 class VersionError(KgsyncError):
-    """The versions of the graph cannot be used as they are."""
+    """The versions of the graph cannot be used."""
 
     exit_code = 4
 
 
 class LargeRemovalError(KgsyncError):
-    """A step would remove more of the graph than `max_removed` allows: this share of its edges."""
+    """A step would remove more edges than `max_removed` allows: the share `removed_share`."""
 
     exit_code = 6
     removed_share: float = 1.0
 
 
 class StateError(KgsyncError):
-    """Something about the state directory."""
+    """An error of the state directory."""
 
     exit_code = 5
 
@@ -91,11 +91,11 @@ class SettingsChangedError(StateError):
 
 
 class StateWriteError(StateError):
-    """The disk refused a write."""
+    """Writing to disk failed."""
 
 
 class QueryError(KgsyncError):
-    """A query calls a function with what it cannot use."""
+    """A query calls a function with invalid arguments."""
 
 
 class UnknownTermError(KgsyncError, KeyError):
@@ -109,7 +109,7 @@ class UnknownTermError(KgsyncError, KeyError):
 
 
 class UndefinedMetricError(KgsyncError):
-    """A measure has no value on this data."""
+    """A metric is undefined on this data."""
 
 
 class TrainingError(KgsyncError):

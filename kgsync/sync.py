@@ -1,4 +1,8 @@
-"""The whole line: poll → version → change set → update → commit → publish."""
+"""`KGSync`, the whole line: poll → version → change set → update → commit → publish.
+
+In: a store, settings and a state directory. Out: committed versions, reports, published metadata.
+May import every room up to config.
+"""
 
 from __future__ import annotations
 
@@ -47,21 +51,21 @@ class KGSync(Reader):
         settings: Settings | None = None,
         listener: AnyListener | None = None,
     ) -> None:
-        """Name the graph and the settings; nothing is opened yet.
+        """Set up a sync; nothing is opened yet.
 
         Args:
             store: A path (embedded Oxigraph, or files), the URL of a SPARQL endpoint or an
                 `Endpoint`, a `pyoxigraph.Store`, an `rdflib.Dataset` or `Graph`, or any object
                 that satisfies `kgsync.graph.port.GraphStore`.
-            graphs: Graph IRI with `{version}` in it, or of one live graph; see
+            graphs: Graph IRI with `{version}`, or the IRI of one live graph; see
                 `SourceSettings.graphs`.
             state: State directory; `.kgsync/<name of the store>` by default.
             settings: Everything else.
-            listener: A function that hears every event (`kgsync.common.events`), or an object
+            listener: A function that receives every event (`kgsync.common.events`), or an object
                 with the methods `phase` and `progress`; several in one `Events(...)`.
 
         Raises:
-            ConfigError: An in-memory store without a state directory.
+            ConfigError: The store is in memory and no state directory is given.
         """
         settings = settings or Settings()
         if graphs is not None:
@@ -76,7 +80,7 @@ class KGSync(Reader):
 
     @classmethod
     def from_config(cls, path: Path | str, listener: AnyListener | None = None) -> KGSync:
-        """Make a sync from a `kgsync.toml`.
+        """Create a sync from a `kgsync.toml`.
 
         Raises:
             ConfigError: The file is wrong, or names no store.
@@ -100,17 +104,17 @@ class KGSync(Reader):
             return plan_next(self._source(), store, self.state, base)
 
     def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
-        """Take one graph version: read it, update the vectors, publish and commit them.
+        """Take one graph version: read it, update the vectors, commit and publish them.
 
         Args:
-            allow_large_removal: Go on even if more than `max_removed` of the edges vanish.
-            now: Take also a change that is smaller than `min_change`.
+            allow_large_removal: Continue even if more than `max_removed` of the edges are removed.
+            now: Take the change even if it is smaller than `min_change`.
 
         Returns:
-            What was done; `changed` is False if there was nothing new, or not enough.
+            The report; `changed` is False if nothing is new, or if the change is too small.
 
         Raises:
-            KgsyncError: Whatever went wrong; the committed version is as it was.
+            KgsyncError: The step failed; the committed version is unchanged.
         """
         with self._transaction() as draft:
             self._check_settings(draft.base)
@@ -132,7 +136,7 @@ class KGSync(Reader):
             return draft.done(*taken.warnings)
 
     def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
-        """Step until there is nothing new; returns the report of every version committed."""
+        """Step until nothing is new; returns the reports of all committed versions."""
         reports = []
         while (report := self.step(allow_large_removal=allow_large_removal, now=now)).changed:
             reports.append(report)
@@ -141,7 +145,7 @@ class KGSync(Reader):
         return reports
 
     def rebuild(self) -> StepReport:
-        """Train from scratch on the newest graph version, under the settings as they are now."""
+        """Train from scratch on the newest graph version with the current settings."""
         with self._transaction() as draft:
             draft.rescue_base()
             publish = self._publish()
@@ -155,20 +159,20 @@ class KGSync(Reader):
             return draft.done()
 
     def adopt(self, file: Path | str) -> StepReport:
-        """Take existing vectors as the first version, unmoved; nothing is trained.
+        """Adopt existing vectors as the first version, without training.
 
         Args:
             file: Vectors by IRI; see `kgsync.state.sidecar.load_vectors`.
 
         Raises:
-            StateError: The state has versions already.
+            StateError: The state already has versions.
             ConfigError: The file does not fit the model or the graph.
         """
         with self._transaction() as draft:
             if draft.base is not None:
                 raise StateError(
-                    f"the state {self.state.path} has versions already; vectors can only be "
-                    "adopted as the first one: use another state directory"
+                    f"the state {self.state.path} already has versions; vectors can only be "
+                    "adopted as the first version: use another state directory"
                 )
             vectors = load_vectors(Path(file))
             publish = self._publish()
@@ -184,19 +188,19 @@ class KGSync(Reader):
     def rollback(self, version: int) -> None:
         """Make an older version the current one again, in the state and in the store.
 
-        The next step goes on from there: it takes the graph versions after that one again, under
-        numbers that were never used.
+        The next step continues from that version: it takes the later graph versions again, under
+        new numbers.
 
         Args:
-            version: Its number; its files must be kept still.
+            version: Its number; its files must still exist.
 
         Raises:
-            StateError: There is no such version, its files are gone or damaged, or the disk
-                refused.
-            StoreError: The store cannot be written. Unless the message says that the version is
-                current, nothing has changed.
+            StateError: There is no such version, its files are gone or damaged, or writing to
+                disk failed.
+            StoreError: The store cannot be written. Nothing has changed, unless the message says
+                that the version is current.
         """
-        kept_version(self.state, version)  # an error does not need the lock, nor make a state
+        kept_version(self.state, version)  # fail before the lock is taken or a state is created
         with self._transaction() as draft:
             if self.state.is_current(version):
                 return
@@ -208,11 +212,11 @@ class KGSync(Reader):
             self._source().forget_waiting()
 
     def accept(self) -> None:
-        """Say that what has paused this sync is right: the next step takes it at once.
+        """Accept the large removal that paused this sync: the next step applies it.
 
         Raises:
-            StateError: Nothing has paused it.
-            ConfigError: There is nothing that could be taken.
+            StateError: The sync is not paused.
+            ConfigError: The pause has another reason, so there is nothing to accept.
         """
         with self.state.lock():
             pause = Pause.of(self.state, current_version(self.state))
@@ -223,32 +227,33 @@ class KGSync(Reader):
             pause.accept(self.state)
 
     def status(self) -> Status:
-        """Where this sync stands; the store is not asked."""
+        """Status of this sync, read from the state alone; the store is not queried."""
         return status_of(self.state, self.store)
 
     def compact(self) -> tuple[int, int]:
-        """Give back the disk space of deleted literals, where an embedded store is published into.
+        """Free the disk space of deleted literals in the embedded store that is published into.
 
         Returns:
             Bytes on disk before and after.
 
         Raises:
-            ConfigError: It is no embedded store on disk.
-            StoreError: It is in use, or the disk is full; nothing was changed.
+            ConfigError: It is not an embedded store on disk.
+            StoreError: It is in use, or the disk is full; nothing has changed.
         """
         with self.state.lock():
             return self._publish().compact()
 
     def run(self, every: str | None = None, cron: str | None = None) -> None:
-        """Catch up again and again, until `stop` is called or Ctrl-C is pressed.
+        """Catch up on a schedule until `stop` is called or Ctrl-C is pressed.
 
         Args:
-            every: Time between two runs, like "15m"; `schedule.every` if nothing is given.
-            cron: Instead: a cron line of five fields.
+            every: Interval between runs, like "15m"; `schedule.every` by default.
+            cron: A cron expression of five fields, instead of `every`.
 
         Raises:
-            ConfigError: Neither the arguments nor the settings say when.
-            SettingsChangedError: A setting fits the vectors no more. Any other error pauses it.
+            ConfigError: Neither the arguments nor the settings contain a schedule.
+            SettingsChangedError: The settings no longer fit the stored vectors. Other errors pause
+                the sync.
         """
         from kgsync.service.schedule import Schedule
 
@@ -258,7 +263,7 @@ class KGSync(Reader):
             raise error
 
     def stop(self) -> None:
-        """End `run` from another thread; a step that is not being committed is abandoned."""
+        """Stop `run` from another thread; a step that is not yet committing is abandoned."""
         if self._schedule is not None:
             self._schedule.stop()
 

@@ -266,7 +266,7 @@ def test_check_tells_what_a_server_is_and_can_do(server: Server) -> None:
     findings = found(examine(endpoint_of(server), settings_of(graphs=GRAPHS), None))
     assert {finding.result for finding in findings.values()} <= {"ok", "note"}
     assert "2 in the order of their names" in findings["versions"].found
-    assert "without a change of its size" in findings["readiness"].found
+    assert "without a change in size" in findings["readiness"].found
     assert "in one answer" in findings["extraction"].found
     assert "MINUS" in findings["changes"].found
     assert "updates are allowed" in findings["writing"].found
@@ -278,7 +278,7 @@ def test_check_finds_the_limit_on_rows(virtuoso: Server) -> None:
     text = "".join(f"<{EX}s{i}> <{EX}p> <{EX}o> .\n" for i in range(10_100))
     virtuoso.load(LIVE, text)
     findings = found(examine(endpoint_of(virtuoso), settings_of(graphs=LIVE), None))
-    assert "at most 10,000 rows an answer" in findings["extraction"].found
+    assert "at most 10,000 rows per answer" in findings["extraction"].found
     assert "in parts" in findings["extraction"].found
 
 

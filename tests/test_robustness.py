@@ -66,7 +66,7 @@ def test_files_go_only_after_the_store_stopped_naming_them(tmp_path: Path) -> No
 
     sync.state.drop_files = broken  # type: ignore[method-assign]
     report = sync.step()
-    assert "committed, but not all is published" in report.warnings[0]
+    assert "committed, but publishing is incomplete" in report.warnings[0]
     distribution = ox.NamedNode("http://www.w3.org/ns/dcat#distribution")
     named = {str(q.subject) for q in store.quads_for_pattern(None, distribution, None, None)}
     assert named == {"<urn:kgsync:state#v2>"}

@@ -350,7 +350,7 @@ def test_adopted_vectors_do_not_move_and_are_updated_from_there(
         assert np.array_equal(sync.embedding(name), vectors[name])
     assert np.array_equal(sync.relation_embedding(iri("next")), vectors[iri("next")])
     assert sync.step().action == "updated"
-    with pytest.raises(StateError, match="versions already"):
+    with pytest.raises(StateError, match="already has versions"):
         sync.adopt(tmp_path / "vectors.parquet")
 
 
@@ -428,5 +428,5 @@ def test_an_emptied_version_is_named_when_it_is_passed_over(tmp_path: Path) -> N
     report = sync.step()
     assert report.graph_version == names[2].value
     assert report.warnings == (
-        f"<{names[1].value}> is in the catalogue, but empty: it was passed over",
+        f"<{names[1].value}> is in the catalogue, but empty: it was skipped",
     )

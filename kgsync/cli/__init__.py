@@ -1,4 +1,8 @@
-"""The command line. Importing this loads neither torch nor any store."""
+"""The command line: `kgsync` and its commands.
+
+In: arguments and a settings file. Out: text or JSON on standard output, progress and errors on
+standard error, an exit code. May import every room. Importing this loads neither torch nor a store.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,11 @@ from types import FrameType
 __all__ = ["main"]
 
 _SHOW_CURSOR = "\x1b[?25h"
-"""To a terminal from which a progress bar has taken it."""
+"""Shows the cursor again, which a progress bar hides."""
 
 
 def main() -> None:
-    """Run a command; errors of the user's making end in one sentence and an exit code."""
+    """Run a command; a `KgsyncError` becomes one message and an exit code."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, _interrupt)
     from kgsync.cli.app import app
@@ -25,7 +29,7 @@ def main() -> None:
     from kgsync.common.printable import PrintableFormatter
     from kgsync.errors import KgsyncError
 
-    if logging.lastResort is not None:  # where warnings go as long as there is no log
+    if logging.lastResort is not None:  # handles warnings until logging is set up
         logging.lastResort.setFormatter(PrintableFormatter())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -35,7 +39,7 @@ def main() -> None:
     except KgsyncError as error:
         output.error(error)
         sys.exit(error.exit_code)
-    except OSError as error:  # of the machine's making: no rights, no space, a broken pipe
+    except OSError as error:  # no permission, disk full, broken pipe
         output.error(KgsyncError(str(error)))
         sys.exit(1)
     except KeyboardInterrupt:
@@ -43,9 +47,9 @@ def main() -> None:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Ctrl-C: unwind, but out of an import, which would leave half of a module behind, just leave.
+    """Handle Ctrl-C: raise KeyboardInterrupt, but exit at once while an import runs.
 
-    Half made, torch and numpy end in errors of their own, or forget the interrupt.
+    Half-imported, torch and numpy raise errors of their own or lose the interrupt.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):

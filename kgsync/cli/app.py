@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _EXIT_CODES = (
-    "Exit codes: 0 done; 2 usage or settings; 3 try again later (store or state busy, "
-    "unreachable); 4 store or versions unusable; 5 state empty, damaged or of other settings; "
-    "6 a step would remove too much; 7 unknown IRI; 130 interrupted; 1 anything else."
+    "Exit codes: 0 success; 2 wrong usage or settings; 3 try again later (store or state busy or "
+    "unreachable); 4 store or graph versions unusable; 5 state empty, damaged or made with other "
+    "settings; 6 a step would remove too many edges; 7 unknown IRI; 130 interrupted; 1 other error."
 )
 
 app = typer.Typer(
@@ -37,15 +37,15 @@ app = typer.Typer(
 )
 app.add_typer(snapshots.app, name="snapshots")
 
-Config = Annotated[Path, typer.Option("--config", "-c", help="The settings file.")]
+Config = Annotated[Path, typer.Option("--config", "-c", help="Settings file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Count = Annotated[int, typer.Option("-k", min=1, help="How many to show.")]
+Count = Annotated[int, typer.Option("-k", min=1, help="Number of results.")]
 LargeRemoval = Annotated[
-    bool, typer.Option("--allow-large-removal", help="Go on even if much of the graph vanishes.")
+    bool, typer.Option("--allow-large-removal", help="Continue even if too many edges are removed.")
 ]
 At = Annotated[
     int | None,
-    typer.Option("--at", metavar="VERSION", help="An older version whose files are kept."),
+    typer.Option("--at", metavar="VERSION", help="Older version that still has its files."),
 ]
 _CONFIG = Path("kgsync.toml")
 
@@ -62,27 +62,27 @@ def _version(
 @app.command()
 def init(
     store: Annotated[
-        str, typer.Argument(help="Path of an Oxigraph directory or of files, or an endpoint's URL.")
+        str, typer.Argument(help="Oxigraph directory, RDF files, or URL of a SPARQL endpoint.")
     ],
     graphs: Annotated[
-        str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
+        str | None, typer.Option(help="Graph IRI with {version}, or the IRI of one live graph.")
     ] = None,
-    model: Annotated[str, typer.Option(help="The scoring model.")] = "transe",
-    dimension: Annotated[int | None, typer.Option(help="Length of the vectors.")] = None,
+    model: Annotated[str, typer.Option(help="Embedding model.")] = "transe",
+    dimension: Annotated[int | None, typer.Option(help="Dimension of the vectors.")] = None,
     adopt: Annotated[
-        Path | None, typer.Option("--from", help="Adopt these vectors as the first version.")
+        Path | None, typer.Option("--from", help="Adopt existing vectors as the first version.")
     ] = None,
     update_url: Annotated[
-        str | None, typer.Option(help="Where updates go, if an endpoint is to be written into.")
+        str | None, typer.Option(help="SPARQL Update URL, if kgsync writes to the endpoint.")
     ] = None,
     auth: Annotated[
-        str, typer.Option(help="Of an endpoint: none, basic, digest or bearer.")
+        str, typer.Option(help="Authentication at the endpoint: none, basic, digest, bearer.")
     ] = "none",
     config: Config = _CONFIG,
     force: Annotated[bool, typer.Option(help="Overwrite an existing settings file.")] = False,
     json: Json = False,
 ) -> None:
-    """Look at a store and write a commented settings file for it."""
+    """Inspect a store and write a commented settings file for it."""
     output.json = json
     from kgsync.cli.init import write_config
 
@@ -104,7 +104,7 @@ def init(
             with _sync(config) as sync:
                 report = sync.adopt(adopt)
         except KgsyncError:
-            config.unlink()  # so that a corrected command finds nothing in its way
+            config.unlink()  # so that the command can be run again
             raise
         show_report(report)
     output.data({**answer, "report": report.to_json() if report else None})
@@ -116,12 +116,12 @@ def settings(
     wanted: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SECTION]", help="A section, or a setting like update.patience; all if empty."
+            metavar="[SECTION]", help="Section, or setting like update.patience; default: all."
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     json_schema: Annotated[
-        bool, typer.Option("--json-schema", help="Print a JSON schema of the file, for editors.")
+        bool, typer.Option("--json-schema", help="Print a JSON Schema of the file, for editors.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -136,19 +136,20 @@ def settings(
 def check(
     store: Annotated[
         str | None,
-        typer.Argument(help="URL of an endpoint or path; that of the settings if empty."),
+        typer.Argument(help="URL or path of the store; default: the one in the settings."),
     ] = None,
     graphs: Annotated[
-        str | None, typer.Option(help="Graph IRI with {version} in it, or of one live graph.")
+        str | None, typer.Option(help="Graph IRI with {version}, or the IRI of one live graph.")
     ] = None,
     auth: Annotated[
-        str | None, typer.Option(help="Of an endpoint: none, basic, digest or bearer.")
+        str | None,
+        typer.Option(help="Authentication at the endpoint: none, basic, digest, bearer."),
     ] = None,
-    update_url: Annotated[str | None, typer.Option(help="Where updates of an endpoint go.")] = None,
+    update_url: Annotated[str | None, typer.Option(help="SPARQL Update URL.")] = None,
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
-    """Look at a store: what it is, can do and allows, and how it would be read."""
+    """Check a store: its type, features and permissions, and how kgsync would read it."""
     output.json = json
     from kgsync.cli.check import check_store
 
@@ -158,7 +159,7 @@ def check(
 
 @app.command()
 def plan(config: Config = _CONFIG, json: Json = False) -> None:
-    """Show what the next step would do; nothing is touched."""
+    """Show what the next step would do, without changing anything."""
     output.json = json
     with _sync(config) as sync:
         found = sync.plan()
@@ -169,14 +170,14 @@ def plan(config: Config = _CONFIG, json: Json = False) -> None:
 @app.command()
 def step(
     config: Config = _CONFIG,
-    all_: Annotated[bool, typer.Option("--all", help="Step until there is nothing new.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Repeat until nothing is new.")] = False,
     allow_large_removal: LargeRemoval = False,
     now: Annotated[
-        bool, typer.Option("--now", help="Take also a change smaller than min_change.")
+        bool, typer.Option("--now", help="Take even a change below min_change.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Take the next graph version: update the vectors, publish and commit them."""
+    """Take the next graph version: update the vectors, commit and publish them."""
     output.json = json
     with _sync(config) as sync:
         while True:
@@ -191,17 +192,17 @@ def step(
 @app.command()
 def run(
     config: Annotated[
-        list[Path], typer.Option("--config", "-c", help="A settings file; one a graph.")
+        list[Path], typer.Option("--config", "-c", help="Settings file; repeat for more graphs.")
     ] = [_CONFIG],  # noqa: B006
     every: Annotated[
-        str | None, typer.Option(help="Time between two runs, like 30s, 15m, 2h, 1d.")
+        str | None, typer.Option(help="Interval between runs, like 30s, 15m, 2h, 1d.")
     ] = None,
-    cron: Annotated[str | None, typer.Option(help="Instead: a cron line, in local time.")] = None,
+    cron: Annotated[str | None, typer.Option(help="Or: cron expression, local time.")] = None,
     json: Json = False,
 ) -> None:
-    """Step whenever it is time, until SIGTERM or Ctrl-C; `kgsync status` shows how it goes.
+    """Run steps on a schedule until SIGTERM or Ctrl-C; `kgsync status` shows the progress.
 
-    A second signal ends it at once. Several settings files share one process, and take turns.
+    A second signal ends the process at once. Graphs of several settings files run in turn.
     """
     output.json = json
     from kgsync.cli.run import run_schedule
@@ -211,7 +212,7 @@ def run(
 
 @app.command()
 def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
-    """Train from scratch on the newest graph version, under the settings as they are now."""
+    """Train from scratch on the newest graph version with the current settings."""
     output.json = json
     with _sync(config) as sync:
         report = sync.rebuild()
@@ -221,13 +222,13 @@ def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
 
 @app.command()
 def rollback(
-    version: Annotated[int, typer.Argument(help="Number of a version whose files are kept.")],
+    version: Annotated[int, typer.Argument(help="Number of a version that still has its files.")],
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
     """Make an older version current again, in the state and in the store.
 
-    The next step goes on from there, and takes the graph versions after it again.
+    The next step continues from that version and takes the later graph versions again.
     """
     output.json = json
     with _sync(config) as sync:
@@ -239,20 +240,20 @@ def rollback(
 
 @app.command()
 def accept(config: Config = _CONFIG, json: Json = False) -> None:
-    """Say that a removal that has paused the sync is right: it is taken at once."""
+    """Accept the large removal that paused the sync, so that it is applied."""
     output.json = json
     with _sync(config) as sync:
         sync.accept()
         found = sync.status()
     output.data(found.to_json())
     running = found.run is not None and found.run.running
-    when = "the running schedule takes it now" if running else "`kgsync step` takes it"
+    when = "the running schedule applies it now" if running else "`kgsync step` applies it"
     output.text(f"accepted: {when}")
 
 
 @app.command()
 def compact(config: Config = _CONFIG, json: Json = False) -> None:
-    """Give back the disk space of deleted literals in an embedded store, by writing it anew."""
+    """Rewrite an embedded store to free the disk space of deleted literals."""
     output.json = json
     with _sync(config) as sync:
         before, after = sync.compact()
@@ -263,23 +264,27 @@ def compact(config: Config = _CONFIG, json: Json = False) -> None:
 @app.command()
 def backtest(
     config: Config = _CONFIG,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("backtest"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("backtest"),
     models: Annotated[
-        str, typer.Option(help="Models to compare, with commas; that of the settings if empty.")
+        str, typer.Option(help="Models, separated by commas; default: the one in the settings.")
     ] = "",
     methods: Annotated[
-        str, typer.Option(help="Some of update, recalculate, leave; all if empty.")
+        str,
+        typer.Option(
+            help="Methods, separated by commas: update, recalculate (retraining from scratch), "
+            "leave (frozen baseline); default: all."
+        ),
     ] = "",
     first: Annotated[int, typer.Option(help="First version, counted from 0.")] = 0,
-    last: Annotated[int | None, typer.Option(help="Last version; the newest if not given.")] = None,
+    last: Annotated[int | None, typer.Option(help="Last version; default: the newest.")] = None,
     plots: Annotated[
-        bool | None, typer.Option(help="Draw figures; by default if matplotlib is there.")
+        bool | None, typer.Option(help="Draw figures; default: if matplotlib is installed.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare updating, recalculating and leaving alone over the versions of a graph.
+    """Compare updating, retraining and a frozen baseline over the versions of a graph.
 
-    Run again with the same settings and folder, it goes on where it was.
+    To continue an interrupted backtest, run it again with the same settings and folder.
     """
     output.json = json
     from kgsync.cli.backtest import run_backtest
@@ -289,7 +294,7 @@ def backtest(
 
 @app.command()
 def status(config: Config = _CONFIG, json: Json = False) -> None:
-    """Show where the embeddings stand, and their history."""
+    """Show the current version, the scheduled runs and the history."""
     output.json = json
     with _sync(config) as sync:
         found, history = sync.status(), sync.history()
@@ -305,7 +310,7 @@ def neighbors(
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
-    """Show the entities whose vectors are nearest to one's."""
+    """Show the nearest entities by cosine similarity."""
     output.json = json
     with _sync(config) as sync:
         found = sync.at(at).neighbors(iri, k)
@@ -319,12 +324,12 @@ def predict(
     head: Annotated[str | None, typer.Option(help="IRI of the head, to predict tails.")] = None,
     tail: Annotated[str | None, typer.Option(help="IRI of the tail, to predict heads.")] = None,
     k: Count = 10,
-    new_only: Annotated[bool, typer.Option(help="Leave out what the graph has already.")] = False,
+    new_only: Annotated[bool, typer.Option(help="Leave out triples already in the graph.")] = False,
     at: At = None,
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
-    """Show the most plausible entities for the missing side of a triple."""
+    """Predict the missing head or tail of a triple."""
     output.json = json
     with _sync(config) as sync:
         view = sync.at(at)
@@ -337,12 +342,13 @@ def predict(
 @app.command()
 def export(
     file: Annotated[
-        Path, typer.Argument(help="Its end tells the format: .vec, .txt, .npz, .usearch, .parquet.")
+        Path,
+        typer.Argument(help="Its suffix sets the format: .vec, .txt, .npz, .usearch, .parquet."),
     ],
     format_: Annotated[
-        str | None, typer.Option("--format", help="Or word2vec, npz, usearch or parquet.")
+        str | None, typer.Option("--format", help="word2vec, npz, usearch or parquet.")
     ] = None,
-    kind: Annotated[str, typer.Option(help="Vectors of which kind: entity or relation.")] = (
+    kind: Annotated[str, typer.Option(help="Kind of the vectors: entity or relation.")] = (
         "entity"
     ),
     at: At = None,
@@ -350,7 +356,7 @@ def export(
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
-    """Write the vectors in a format of other tools: word2vec text, npz, Parquet, an index."""
+    """Export the vectors for other tools: word2vec text, npz, Parquet, usearch index."""
     output.json = json
     from kgsync.cli.export import export_vectors
 
@@ -362,20 +368,20 @@ def export(
 def query(
     name: Annotated[
         str | None,
-        typer.Argument(help="Name of a query, or SPARQL; all names are listed if empty."),
+        typer.Argument(help="Name of a query, or SPARQL text; default: list all queries."),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", help="Instead: a file with a query of your own.")
+        Path | None, typer.Option("--file", help="File with your own query, instead of a name.")
     ] = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="name=value, for each parameter.")
+        list[str] | None, typer.Option("--param", "-p", help="Parameter as name=value; repeatable.")
     ] = None,
     at: At = None,
-    form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    form: Annotated[str, typer.Option("--format", help="Output: table, csv or json.")] = "table",
     config: Config = _CONFIG,
     json: Json = False,
 ) -> None:
-    """Run a query about the embeddings where they are published, or list those there are."""
+    """Run a query on the published embeddings, or list the available queries."""
     output.json = json or form == "json"
     from kgsync.cli.query import list_queries, read_parameters, show_query
 
@@ -387,12 +393,12 @@ def query(
 
 @app.command()
 def demo(
-    folder: Annotated[
-        Path, typer.Argument(help="Where to build it; must be new or a demo.")
-    ] = Path("kgsync-demo"),
+    folder: Annotated[Path, typer.Argument(help="Folder; must be new, empty or a demo.")] = Path(
+        "kgsync-demo"
+    ),
     json: Json = False,
 ) -> None:
-    """Build an evolving graph in an embedded store, sync all its versions, show what happened."""
+    """Build an evolving graph in an embedded store, sync all its versions, show the results."""
     output.json = json
     from kgsync.cli.demo import run_demo
 

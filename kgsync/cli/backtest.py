@@ -1,4 +1,4 @@
-"""`kgsync backtest`: the paper's evaluation on a history of one's own."""
+"""`kgsync backtest`: the paper's evaluation on your own graph history."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_backtest(
     *,
     plots: bool | None,
 ) -> None:
-    """Run a backtest, or go on with it, and show what it comes to."""
+    """Run or continue a backtest and print its results."""
     settings = load_settings(config)
     if settings.source.store is None:
         raise ConfigError(f"{config} names no store; set source.store")
@@ -60,10 +60,10 @@ def run_backtest(
     for summary in summaries:
         output.heading(summary.model)
         output.table(_COLUMNS, [_row(r) for r in records if r.model == summary.model])
-    output.heading("Updating, compared")
+    output.heading("Updating compared with retraining")
     output.table(_SUMMARY_COLUMNS, [_summary_row(summary) for summary in summaries])
-    output.text("\nMRR: updated ÷ recalculated, mean; over leaving: at the last version.")
-    output.text("NMC and time: recalculated ÷ updated, median and total; higher is better.")
+    output.text("\nMRR: updated ÷ retrained, mean; over frozen: updated ÷ frozen, last version.")
+    output.text("NMC and time: retrained ÷ updated, median and total; higher is better.")
     files = sorted(str(path) for path in out.glob("results.*"))
     if can_draw and plots is not False:
         files += [str(path) for path in draw_figures(records, out / "figures")]
@@ -92,7 +92,7 @@ _COLUMNS = [
     "epochs",
     "seconds",
 ]
-_SUMMARY_COLUMNS = ["model", "MRR", "over leaving", "NMC ent.", "NMC rel.", "time"]
+_SUMMARY_COLUMNS = ["model", "MRR", "over frozen", "NMC ent.", "NMC rel.", "time"]
 
 
 def _row(record: Record) -> list[str]:

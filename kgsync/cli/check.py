@@ -1,4 +1,4 @@
-"""`kgsync check`: a look at a store before anything is done with it."""
+"""`kgsync check`: check a store before it is used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgsync.source.doctor import Finding, examine
 __all__ = ["check_store"]
 
 _IMPATIENT: dict[str, Any] = {"retries": 0, "timeout": "15s"}
-"""Somebody is waiting for the answer."""
+"""A user is waiting for the result."""
 _SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 
 
@@ -26,12 +26,12 @@ def check_store(
     auth: str | None = None,
     update_url: str | None = None,
 ) -> bool:
-    """Print every finding about a store; returns whether there is no problem."""
+    """Print every finding about a store; returns True if there is no problem."""
     settings = load_settings(config) if store is None or config.exists() else Settings()
     if graphs is not None:
         settings = replace(settings, source=replace(settings.source, graphs=graphs))
     if store not in (None, settings.source.store):
-        # Secrets, and where updates go, are another store's.
+        # Credentials and the update URL belong to the store in the settings.
         source = replace(settings.source, endpoint=EndpointSettings())
         settings = replace(settings, source=source)
     endpoint = replace(settings.source.endpoint, **_IMPATIENT)
@@ -44,7 +44,7 @@ def check_store(
     settings = replace(settings, source=replace(settings.source, endpoint=endpoint))
     target = store or settings.source.store
     if target is None:
-        raise ConfigError(f"{config} names no store; set source.store, or name one here")
+        raise ConfigError(f"{config} names no store; set source.store, or pass a store")
     findings = examine(settings.source.endpoint.applied(target), settings, None)
     for finding in findings:
         _show(finding)

@@ -58,7 +58,7 @@ literals = "versions"
 
 
 def run_demo(folder: Path, listener: Listener) -> None:
-    """Build the graph, sync all its versions and show what happened."""
+    """Build the graph, sync all its versions and show the results."""
     _clear(folder)
     (folder / "kgsync.toml").write_text(_CONFIG, encoding="utf-8")
     output.heading(f"Building {VERSIONS} versions of an invented world in {folder}/graph.oxigraph")
@@ -78,7 +78,7 @@ def run_demo(folder: Path, listener: Listener) -> None:
     predicted = sync.predict(head=HEROINE, relation=relation, k=3, new_only=True)
     for prediction in predicted:
         output.text(f"  influencedBy {_local(prediction.iri)} (score {prediction.score:.2f})")
-    output.heading("Where things are")
+    output.heading("Output")
     output.text(f"  vectors   {reports[-1].files}  (safetensors, Parquet)")
     output.text(f"  graph     {folder / 'graph.oxigraph'}  (with metadata and literals)")
     output.text(f"  settings  {folder / 'kgsync.toml'}")
@@ -120,16 +120,16 @@ def build_store(path: Path, versions: int = VERSIONS, people: int = 1500) -> Dem
 
 
 def _clear(folder: Path) -> None:
-    """Make the folder empty, but only if nothing of the user's is in it."""
+    """Empty the folder, but only if it is new, empty or a demo."""
     ours = (folder / _MARK).exists()
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} holds something else; name a new folder for the demo")
+        raise ConfigError(f"{folder} is not empty and not a demo; choose another folder")
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir(parents=True)
         (folder / _MARK).touch()
     except OSError as error:
-        raise ConfigError(f"cannot make the folder {folder}: {error.strerror}") from None
+        raise ConfigError(f"cannot create the folder {folder}: {error.strerror}") from None
 
 
 def _short(neighbor: Neighbor, world: DemoWorld) -> str:

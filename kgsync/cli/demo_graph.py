@@ -1,8 +1,8 @@
 """An invented world of people, places and works that changes from year to year.
 
-Its facts hang together: a person speaks the language of the country they were born in, a work is
+Its facts are consistent: a person speaks the language of the country they were born in, a work is
 written in its maker's language and genre, academies belong to countries. So a model that has
-understood the graph can predict facts it was not shown.
+learned the graph can predict facts that were held out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`kgsync export`: vectors for other tools."""
+"""`kgsync export`: export vectors for other tools."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["export_vectors"]
 def export_vectors(
     sync: KGSync, file: Path, format_: str | None, kind: str, at: int | None, *, force: bool
 ) -> None:
-    """Write a version's vectors into a file, and say so.
+    """Write the vectors of a version to a file and print its name.
 
     Raises:
-        ConfigError: The format or kind is unknown, or the file is there already.
+        ConfigError: The format or kind is unknown, or the file already exists.
         StateError: There is no such version, or its files are gone or damaged.
     """
     chosen = format_of(file, format_)

@@ -1,4 +1,4 @@
-"""`kgsync init`: look at a store, write a commented settings file."""
+"""`kgsync init`: inspect a store and write a commented settings file."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def write_config(
     auth: str,
     force: bool,
 ) -> dict[str, Any]:
-    """Write the settings file, once the store has shown that it has versions.
+    """Write the settings file after checking that the store has versions.
 
     Raises:
-        ConfigError: The file is there already, or the answers are impossible.
-        KgsyncError: The store cannot be read so.
+        ConfigError: The file already exists, or an argument is invalid.
+        KgsyncError: The store cannot be read.
     """
     if path.exists() and not force:
-        raise ConfigError(f"{path} is there already; use --force to overwrite it")
+        raise ConfigError(f"{path} already exists; use --force to overwrite it")
     if store_label(store) != store:
         raise ConfigError(
-            "a settings file is no place for credentials: leave them out of the URL, set auth in "
+            "a settings file must not contain credentials: remove them from the URL, set auth in "
             "[source.endpoint], and KGSYNC_USER and KGSYNC_PASSWORD in the environment"
         )
     if dimension is None:
@@ -54,7 +54,7 @@ def write_config(
         found = f"one live graph, {versions.versions[0].graph or 'the default graph'}"
     else:
         found = f"{len(versions.versions)} graph versions, ordered by {versions.order}"
-    # A path typed at the prompt is relative to the prompt, one in the file to the file.
+    # An argument is relative to the working directory, a path in the file to the file.
     place = store if "://" in store else _relative(Path(store), path.parent)
     text = template(
         {

@@ -1,6 +1,6 @@
-"""What the command line prints: tables for people, JSON for scripts; progress on standard error.
+"""Output of the command line: tables for people, JSON for scripts; progress on standard error.
 
-Everything passes here, so that nothing from outside reaches a terminal with control characters.
+All output passes through here, so that no control characters from outside reach a terminal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Output:
     """Standard output and standard error of one command."""
 
     def __init__(self) -> None:
-        """Write for people until told otherwise."""
+        """Write text until `json` is set."""
         self.json = False
         # Rich would take parts of IRIs for emoji (urn:book:1) or for markup.
         self._out = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
@@ -36,33 +36,33 @@ class Output:
         self._err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
         self._bars: Progress | None = None
         self.committed: list[Any] = []
-        """Reports of what a command had done when an error ended it."""
+        """Reports of what was committed before an error ended the command."""
 
     def text(self, text: str = "") -> None:
-        """A line for people; nothing in JSON mode."""
+        """Print a line of text; nothing in JSON mode."""
         if not self.json:
             self._pause()
             self._out.print(printable(text, lines=True))
 
     def heading(self, text: str) -> None:
-        """A heading for people."""
+        """Print a heading; nothing in JSON mode."""
         if not self.json:
             self._pause()
             self._out.print(f"\n{printable(text)}", style="bold")
 
     def data(self, value: Any) -> None:
-        """The one JSON document of a command; nothing for people."""
+        """Print the JSON document of a command; nothing in text mode."""
         if self.json:
             document = json.dumps(value, indent=2, ensure_ascii=False)
             self._out.out(printable_json(document))
 
     def exact(self, text: str) -> None:
-        """Data in a format of its own; only a terminal does not get every character of it."""
-        # Not by way of Rich, which drops some characters.
+        """Write data such as CSV unchanged, except for control characters on a terminal."""
+        # Not through Rich, which drops some characters.
         self._out.file.write(printable(text, lines=True) if self._out.is_terminal else text)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table for people; all but the first column are right-aligned."""
+        """Print a table, all but its first column right-aligned; nothing in JSON mode."""
         if self.json:
             return
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -74,14 +74,14 @@ class Output:
         self._out.print(table)
 
     def error(self, error: KgsyncError) -> None:
-        """An error: one sentence on standard error, and a document in JSON mode."""
+        """Print an error on standard error, and as a document in JSON mode."""
         document = {"error": type(error).__name__, "message": str(error)}
         self.data({**document, "committed": self.committed} if self.committed else document)
         self._err.print(f"kgsync: {printable(str(error))}", style="red")
 
     @contextmanager
     def listening(self) -> Iterator[Events]:
-        """Progress of a long command: bars on a terminal, plain lines elsewhere."""
+        """Show the progress of a long command: bars on a terminal, plain lines elsewhere."""
         if not self._err.is_terminal:
             yield Events(_Lines(self._err))
             return
@@ -95,7 +95,7 @@ class Output:
             yield Events(_Bars(self._bars))
 
     def _pause(self) -> None:
-        """Take the bar off the terminal; the next phase puts it back."""
+        """Hide the progress bar; the next phase shows it again."""
         if self._bars is not None:
             self._bars.stop()
 
@@ -117,7 +117,7 @@ class _Bars:
 
 
 class _Lines:
-    """A plain line a phase, and one every few seconds inside a long one."""
+    """One plain line per phase, and one every few seconds in a long phase."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""`kgsync query`: the library of queries, listed and run."""
+"""`kgsync query`: list and run the queries of the library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["list_queries", "read_parameters", "show_query", "table_lines"]
 
 _FORMS = ("table", "csv", "json")
 _LONGEST = 80
-"""Characters of a literal in a table: a vector has thousands."""
+"""Maximum characters of a literal in a table; a vector has thousands."""
 
 
 def list_queries() -> None:
@@ -58,25 +58,25 @@ def show_query(
     form: str,
     at: int | None,
 ) -> None:
-    """Run a query and print its answer.
+    """Run a query and print its result.
 
     Args:
         config: The settings file.
         name: A query of the library, or a SPARQL text.
-        file: Instead: a file with a query.
+        file: A file with a query, instead of a name.
         given: Values of its parameters.
-        form: How to print the answer.
-        at: The version that is meant.
+        form: Output format.
+        at: The embedding version to query; None for the current one.
 
     Raises:
-        KgsyncError: Whatever went wrong.
+        KgsyncError: An argument is wrong, or the query failed.
     """
     if (name is None) == (file is None):
-        raise ConfigError("name one query of the library, or a file with --file")
+        raise ConfigError("give either the name of a query or a file with --file")
     if form not in _FORMS:
-        raise ConfigError(f"--format is one of {', '.join(_FORMS)}, not {form!r}")
+        raise ConfigError(f"--format must be one of {', '.join(_FORMS)}, not {form!r}")
     if "at" in given:
-        raise ConfigError("which version is meant is said by --at, not by --param")
+        raise ConfigError("set the version with --at, not with --param")
     asked = file if file is not None else name or ""
     table = KGSync.from_config(config).query(asked, at=at, **given)
     if form == "csv" and not output.json:
@@ -92,29 +92,29 @@ def show_query(
 
 
 def read_parameters(texts: list[str]) -> dict[str, list[str]]:
-    """Values by name, from texts like `k=10`; a name that comes again adds a value.
+    """Values by name, from texts like `k=10`; a repeated name adds a value.
 
     Raises:
-        ConfigError: A text is not written so.
+        ConfigError: A text has another form.
     """
     found: dict[str, list[str]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(f"a parameter is written name=value, not {text!r}")
+            raise ConfigError(f"write a parameter as name=value, not {text!r}")
         found.setdefault(name.strip().lstrip("$?"), []).append(value)
     return found
 
 
 def _in_json(value: Any) -> Any:
-    """JSON has no infinities: they are texts there."""
+    """JSON has neither infinities nor NaN: they become strings."""
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def _described(parameter: Parameter) -> str:
     default = parameter.default
     if default is None:
-        needed = "needed"
+        needed = "required"
     elif parameter.known_as is not None:
         needed = "filled in"
     else:
@@ -131,7 +131,7 @@ def _csv(table: Table) -> str:
 
 
 def table_lines(table: Table) -> list[str]:
-    """A line a row, however long: folded IRIs can be neither read nor copied."""
+    """One line per row, of any length: wrapped IRIs are hard to read and to copy."""
     rows = [list(table.columns), *([_cell(term) for term in row] for row in table.rows)]
     numeric = [
         all(isinstance(value, int | float | None) for value in table.column(name))

@@ -1,4 +1,4 @@
-"""Plans, reports and histories, shown to people."""
+"""Plans, reports and histories as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["show_history", "show_plan", "show_report", "show_status"]
 
 
 def show_plan(found: Plan) -> None:
-    """What the next step would do."""
+    """Print what the next step would do."""
     from kgsync.state.report import named_counts, waiting_line
 
     if found.graph_version is None:
@@ -36,9 +36,9 @@ def show_plan(found: Plan) -> None:
         if any(found.skipped.values()):
             output.text(f"not embedded: {named_counts(found.skipped)}")
     if found.passed_over:
-        output.text(f"turned up late, will not be taken: {', '.join(found.passed_over)}")
+        output.text(f"added late, will be skipped: {', '.join(found.passed_over)}")
     if found.empty:
-        output.text(f"empty, will be passed over: {', '.join(found.empty)}")
+        output.text(f"empty, will be skipped: {', '.join(found.empty)}")
     if found.pending:
         output.text(f"not issued yet: {', '.join(found.pending)}")
     for warning in found.warnings:
@@ -46,7 +46,7 @@ def show_plan(found: Plan) -> None:
 
 
 def show_status(found: Status, history: list[StepReport]) -> None:
-    """Where the embeddings stand, how a scheduled sync gets on, and the history."""
+    """Print the current version, the status of scheduled runs, and the history."""
     for line in found.run.lines() if found.run else ():
         output.text(line)
     told = found.run is not None and found.run.running and found.run.paused_since
@@ -63,14 +63,14 @@ def show_status(found: Status, history: list[StepReport]) -> None:
     output.text(f"state {found.state}, files kept for versions {_join(found.retained)}")
     if found.damaged:
         output.text(
-            f"warning: the manifests of versions {_join(found.damaged)} are damaged, so that they "
-            "are missing below; restore them from a backup"
+            f"warning: the manifests of versions {_join(found.damaged)} are damaged, so these "
+            "versions are missing below; restore them from a backup"
         )
     show_history(history)
 
 
 def show_report(report: StepReport) -> None:
-    """A step: what changed, what came of it, and where the files are."""
+    """Print what a step changed, its results, and where the files are."""
     if not report.changed:
         waits = report.action == "waiting"
         current = f"nothing new: version {report.version} is up to date"
@@ -87,7 +87,7 @@ def show_report(report: StepReport) -> None:
 
 
 def show_history(history: list[StepReport]) -> None:
-    """One row a version: what changed, how good it was before and after, how long it took."""
+    """Print one row per version: changes, quality before and after, seconds."""
     rows = []
     for report in history:
         assert report.change is not None

@@ -1,4 +1,4 @@
-"""`kgsync run`: sync on a schedule, until a signal says stop."""
+"""`kgsync run`: sync on a schedule until a signal stops it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["run_schedule"]
 
 _ECHO_SECONDS = 0.3
 _PATIENCE_SECONDS = 10.0
-"""How long a step may take to its next safe point before the process ends without it."""
+"""How long a step may take to reach its next safe point before the process exits anyway."""
 
 
 def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -> None:
-    """Run the syncs of some settings files.
+    """Run the syncs of the given settings files on their schedules.
 
     Raises:
-        KgsyncError: A setting is wrong, or what ended a sync.
-        SystemExit: Something unexpected ended one.
+        KgsyncError: A setting is wrong, or an error ended a sync.
+        SystemExit: An unexpected error ended a sync.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
@@ -49,8 +49,8 @@ def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -
         statuses = zip(configs, schedule.statuses, strict=True)
         output.data([{"config": str(config), **asdict(status)} for config, status in statuses])
     if not done:
-        # What is not committed does not exist: nothing is lost but the work on one step.
-        log.info("stopped in the middle of a step; it will be done again")
+        # Uncommitted work is discarded: only one step has to be repeated.
+        log.info("stopped in the middle of a step; the next run repeats it")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(getattr(errors[0], "exit_code", 1) if errors else 0)
@@ -61,7 +61,7 @@ def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Stop at the first signal; end the process, as it is, at the second.
+    """Stop cleanly at the first signal; exit at once at the second.
 
     Some wrappers send one signal twice, to the process and to its group: that counts as one.
     """

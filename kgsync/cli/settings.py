@@ -1,4 +1,4 @@
-"""`kgsync settings`: every setting explained, as text, Markdown, JSON or a JSON schema."""
+"""`kgsync settings`: reference of all settings, as text, Markdown, JSON or a JSON schema."""
 
 from __future__ import annotations
 

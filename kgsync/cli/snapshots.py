@@ -30,24 +30,20 @@ Files = Annotated[
     list[Path], typer.Argument(help="Text files, compressed (.gz, .bz2, .zst) or not.")
 ]
 Store = Annotated[
-    str, typer.Option(help="An Oxigraph directory; made if it is not there.", show_default=False)
+    str, typer.Option(help="Oxigraph directory; created if missing.", show_default=False)
 ]
-Namespace = Annotated[str, typer.Option(help="What the IRIs of the data begin with.")]
+Namespace = Annotated[str, typer.Option(help="Prefix of the IRIs in the data.")]
 Graphs = Annotated[
     str | None,
-    typer.Option(
-        help="Graph IRI with {version} in it.", show_default="NAMESPACE/version/{version}"
-    ),
+    typer.Option(help="Graph IRI with {version}.", show_default="NAMESPACE/version/{version}"),
 ]
 Catalog = Annotated[
     str | None,
-    typer.Option(help="Named graph of the metadata.", show_default="the default graph"),
+    typer.Option(help="Named graph for the metadata.", show_default="the default graph"),
 ]
-Versions = Annotated[int, typer.Option(help="How many versions to make.")]
-Share = Annotated[float, typer.Option(help="Share of the facts in a version.")]
-MinDegree = Annotated[
-    int, typer.Option(help="Leave out entities and relations in fewer facts, before all else.")
-]
+Versions = Annotated[int, typer.Option(help="Number of versions to build.")]
+Share = Annotated[float, typer.Option(help="Share of the facts in each version.")]
+MinDegree = Annotated[int, typer.Option(help="First drop entities and relations in fewer facts.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 _NAMESPACE = "http://example.org/"
@@ -67,7 +63,7 @@ def window(
 ) -> None:
     """Slide a window over timed facts: lines of `head tail time` or `head relation tail time`.
 
-    A file of three fields is named for its relation. Times are seconds since 1970 or ISO dates.
+    With three fields, the file name is the relation. Times are seconds since 1970 or ISO dates.
     """
     from kgsync.snapshots.plain import read_timed
 
@@ -96,7 +92,7 @@ def nell(
 
 @app.command()
 def higgs(
-    folder: Annotated[Path, typer.Argument(help="Folder of SNAP's higgs files.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with SNAP's Higgs files.")],
     store: Store,
     versions: Versions = 20,
     share: Share = 0.5,
@@ -119,9 +115,9 @@ def synthetic(
     store: Store,
     versions: Versions = 20,
     elements: Annotated[
-        float, typer.Option(help="Share of the entities, and of the relations, in a version.")
+        float, typer.Option(help="Share of the entities, and of the relations, in each version.")
     ] = 0.995,
-    share: Annotated[float, typer.Option(help="Share of the facts among those.")] = 0.95,
+    share: Annotated[float, typer.Option(help="Share of the facts between them.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Same seed, same versions.")] = 0,
     namespace: Namespace = _NAMESPACE,
     graphs: Graphs = None,
@@ -140,7 +136,7 @@ def synthetic(
 @app.command()
 def changes(
     folder: Annotated[
-        Path, typer.Argument(help="Folder of base.nt, changes/NNNN.{added,removed}.nt.")
+        Path, typer.Argument(help="Folder with base.nt and changes/NNNN.{added,removed}.nt.")
     ],
     store: Store,
     graphs: Graphs = None,
@@ -157,7 +153,7 @@ def changes(
 
 
 class _Loader:
-    """Loads versions into the store that the options name, and shows them."""
+    """Loads versions into the chosen store and prints them."""
 
     def __init__(
         self, store: str, naming: Naming, graphs: str, catalog: str | None, listener: Listener
@@ -174,7 +170,7 @@ class _Loader:
     def windows(
         self, read: Callable[[Naming], Facts], versions: int, share: float, min_degree: int
     ) -> None:
-        """Read timed facts, slide the window over them and load what it shows."""
+        """Read timed facts, slide the window over them and load each version."""
         from kgsync.snapshots.window import sliding_window
 
         facts = read(self.naming).with_min_degree(min_degree)
@@ -235,5 +231,5 @@ def _row(version: LoadedVersion, graphs: str) -> tuple[str, ...]:
         *(f"{count:,}" for count in counts),
         f"+{version.added:,}",
         f"-{version.deleted:,}",
-        "loaded" if version.loaded else "was there",
+        "loaded" if version.loaded else "already there",
     )

@@ -1,5 +1,5 @@
 """Metadata and vectors written into stores.
 
-In comes a transaction; what goes out, readers of the store see at once, when the head moves.
-May import: graph, state, queries, common.
+In: a transaction with a new version. Out: RDF in a store; its readers see the whole version at
+once, when the head moves. May import: graph, state, queries, common, errors.
 """

@@ -35,9 +35,7 @@ class PublishSettings:
         "Replace a rolling literal only if its vector moved farther than this (Euclidean).",
         at_least=0,
     )
-    keep: int = setting(
-        2, "Versions that keep their graph of literals; one may be being read.", at_least=2
-    )
+    keep: int = setting(2, "Number of versions that keep their graph of literals.", at_least=2)
     base_url: str | None = setting(
         None,
         "URL under which the state directory is served, for the addresses of the files.",

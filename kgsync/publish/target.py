@@ -32,22 +32,22 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = 60.0
 _FLUSHED = 64
-"""An embedded store is flushed after so many versions."""
+"""An embedded store is flushed after this many versions."""
 
 
 class PublishTarget:
     """Publishes one sync's metadata and vectors, opening the store only while it writes."""
 
     def __init__(self, settings: PublishSettings, source: StoreTarget, state: State) -> None:
-        """Name the places.
+        """Choose where to publish; nothing is opened yet.
 
         Args:
-            settings: What was asked for.
+            settings: The section `[publish]`.
             source: The store the graph comes from.
             state: The state, which owns what is published.
 
         Raises:
-            ConfigError: The name of the metadata graph is no IRI.
+            ConfigError: The name of the metadata graph is not an IRI.
         """
         self._enabled = settings.metadata
         self._source = source
@@ -84,7 +84,7 @@ class PublishTarget:
             yield store
 
     def check(self, source: GraphStore, base: CommittedVersion | None) -> None:
-        """See before any work that publishing can succeed, and catch up on what it missed.
+        """Check before any work that publishing can succeed, and publish what is missing.
 
         Args:
             source: The open source.
@@ -93,14 +93,14 @@ class PublishTarget:
 
         Raises:
             StoreError: The target cannot be opened, or its graph is not ours.
-            StateCorruptedError: A file to publish is not what was committed.
+            StateCorruptedError: A file to publish does not match its checksum.
         """
         if not self._enabled:
             return
         current = base.folder if base else None
         with self._store(source) as store:
             head = self._graph.head(store)
-            check_rights(store)  # fails now, not after training
+            check_rights(store)  # fail now, not after training
             shown = current is not None and head == current.manifest.version
             self._describe_missing(store, thorough=not shown)
             if current is None:
@@ -112,7 +112,7 @@ class PublishTarget:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep the store open from its first use to the end of this: a step opens it once."""
+        """Keep the store open from its first use to the end of the block: a step opens it once."""
         with ExitStack() as self._kept:
             try:
                 yield
@@ -121,13 +121,13 @@ class PublishTarget:
         self._kept = None
 
     def stage(self, draft: Transaction) -> None:
-        """Describe a version that is about to be committed, and copy its vectors if they are to be.
+        """Describe a version before its commit, and copy its vectors if `literals` is set.
 
-        Of an older version that is to be current again, only what is missing is written.
+        For a rollback, only what is missing is written.
 
         Raises:
             StoreError: The store cannot be written, or what is there is not ours.
-            StateCorruptedError: A file to publish is not what was committed.
+            StateCorruptedError: A file to publish does not match its checksum.
         """
         contents = draft.contents
         content = Content.of(contents.sidecar) if contents else None
@@ -158,9 +158,9 @@ class PublishTarget:
         draft.show(self._shown)
 
     def _describe_missing(self, store: GraphStore, *, thorough: bool = True) -> None:
-        """Describe those committed versions that the store does not know, and only those.
+        """Describe only those committed versions that the store lacks.
 
-        What is there stays untouched: describing it again could be cut short.
+        Existing descriptions stay unchanged: writing them again could be interrupted.
 
         Args:
             store: The store to publish into.
@@ -178,7 +178,7 @@ class PublishTarget:
         if not missing:
             return
         folders = self._state.readable_versions()
-        # Versions may share their source, which is as large as the last of them found it.
+        # Versions may share their source; its size is that of the last one.
         sizes = {f.manifest.graph_version["name"]: f.manifest.triples for f in folders}
         for folder in folders:
             if folder.manifest.version in missing:
@@ -197,8 +197,8 @@ class PublishTarget:
 
         def write(store: GraphStore) -> None:
             self._flip(store, folder, without_files)
-            # What was deleted slows an embedded store down until it is flushed, and every flush
-            # makes it merge its files, which takes the longer the more it holds.
+            # Deleted data slows an embedded store down until a flush, and every flush merges its
+            # files, which takes longer the more it holds.
             if folder.manifest.version % _FLUSHED == 0 and isinstance(store, FlushingStore):
                 store.flush()
 
@@ -210,16 +210,16 @@ class PublishTarget:
         self._literals.drop_old(store, folder)
 
     def compact(self) -> tuple[int, int]:
-        """Give back the disk space of what was deleted from the store; see `CompactStore`."""
+        """Free the disk space of deleted data in the store; see `CompactStore`."""
         with self._store(None) as store:
             if not isinstance(store, CompactStore):
                 raise ConfigError(
-                    f"{store.label} is not an embedded store: only those can be compacted"
+                    f"{store.label} cannot be compacted: only an embedded store on disk can"
                 )
             return store.compact()
 
     def _write(self, write: Callable[[GraphStore], T]) -> T | None:
-        """Write once the store can be had; training is not thrown away for a busy store."""
+        """Write, with retries: a busy store must not waste the training."""
         if not self._enabled:
             return None
 
@@ -235,7 +235,7 @@ class PublishTarget:
 
     @contextmanager
     def _opened(self) -> Iterator[GraphStore]:
-        """The store to publish into, opened for this, or for as long as it is held."""
+        """The store to publish into, opened for this block, or shared inside `held`."""
         if self._kept is None:
             with self._store(None) as store:
                 yield store
@@ -266,7 +266,7 @@ class PublishTarget:
             yield source
         elif self._literals.wanted:
             raise PermanentStoreError(
-                f"vectors are to be written as literals, but {source.label} cannot be written; "
+                f"publish.literals is set, but {source.label} is read-only; "
                 "set source.endpoint.update_url, or publish.target to another store, or "
                 'publish.literals = "none"'
             )

@@ -1,5 +1,6 @@
-"""A sync that runs for long: schedule, pauses, guards, status.
+"""Long-running syncs: schedule, pauses, guards, status.
 
-In comes whatever satisfies `ScheduledSync`; out go runs at their times, and events for whoever
-listens. May import all rooms before it on the line, but neither config nor the sync itself.
+In: any object that satisfies `ScheduledSync`. Out: runs on schedule, and events for listeners. May
+import: graph, models, evaluation, training, state, source, publish, queries, vectors, common,
+errors; neither config nor sync.
 """

@@ -1,9 +1,8 @@
-"""Incidents of a graph: the sync pauses until they are over and the graph has come to rest.
+"""Incidents of a graph: the sync pauses until they are over and the graph is at rest.
 
-A graph that was emptied, is gone, lost much of its edges, or whose versions make no sense is left
-alone: the last version stays current. What is seen next may be half of a graph that is being
-filled again, so it is only taken when it has been at rest for `quiet_period`, or after
-`kgsync accept`.
+If a graph is empty or gone, has lost many of its edges, or its versions cannot be ordered, the last
+version stays current. The graph may next be seen while it is being loaded again, so it is only
+taken when it has been at rest for `quiet_period`, or after `kgsync accept`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["Pause", "pausing"]
 
 _FILE = "pause.json"
 _SLACK = 1.1
-"""A removal that was accepted may have grown by so much meanwhile."""
+"""An accepted removal may have grown by this factor in the meantime."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,9 @@ class Pause:
     since: str
     reason: str
     removed_share: float | None = None
-    """Share of the edges that would go, if that is the reason: it can be accepted."""
+    """Share of the edges that would be removed, if this is the reason; it can be accepted."""
     accepted: bool = False
-    """Whether somebody has said that it is right so."""
+    """Whether a user has accepted the removal."""
 
     @classmethod
     def load(cls, state: State) -> Pause | None:
@@ -58,14 +57,14 @@ class Pause:
 
     @classmethod
     def of(cls, state: State, current: CommittedVersion | None) -> Pause | None:
-        """The pause that is about what is current now."""
+        """The pause, if it is about the current version."""
         pause = cls.load(state)
         base = current.number if current else None
         return pause if pause is not None and pause.base == base else None
 
     @classmethod
     def begin(cls, state: State, current: CommittedVersion | None, error: KgsyncError) -> None:
-        """Pause for an incident, or go on with a pause; only called under the lock of the state."""
+        """Begin or continue a pause; only called under the lock of the state."""
         share = error.removed_share if isinstance(error, LargeRemovalError) else None
         earlier = cls.of(state, current)
         since = earlier.since if earlier else datetime.now(UTC).isoformat(timespec="seconds")
@@ -78,15 +77,15 @@ class Pause:
         state.forget(_FILE)
 
     def accept(self, state: State) -> None:
-        """Take what there is with the next step; only called under the lock of the state.
+        """Let the next step apply the removal; only called under the lock of the state.
 
         Raises:
-            ConfigError: It is nothing that could be taken.
+            ConfigError: The pause has another reason.
         """
         if self.removed_share is None:
             raise ConfigError(
-                f"this pause cannot be accepted, as there is nothing to take: {self.reason}; "
-                "correct that, or run `kgsync rebuild`"
+                f"this pause cannot be accepted, because it is not a large removal: {self.reason}; "
+                "fix the cause, or run `kgsync rebuild`"
             )
         state.remember(_FILE, asdict(replace(self, accepted=True)))
 
@@ -96,13 +95,13 @@ class Pause:
         return self.accepted and reading.removed_share <= share * _SLACK
 
     def __str__(self) -> str:
-        state = "accepted, taken with the next step" if self.accepted else "paused"
+        state = "accepted, applied by the next step" if self.accepted else "paused"
         return f"{state} since {self.since}: {self.reason}"
 
 
 @contextmanager
 def pausing(state: State, current: CommittedVersion | None) -> Iterator[None]:
-    """Note an incident of the graph, so that the next steps are careful."""
+    """Record an incident of the graph as a pause."""
     try:
         yield
     except (VersionError, LargeRemovalError) as error:

@@ -1,4 +1,4 @@
-"""Who hears the events of a scheduled sync: its status file, and the log."""
+"""Listeners of a scheduled sync: its status file, and the log."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from kgsync.service.run_status import RunFile, moment
 __all__ = ["LogListener", "StatusListener", "run_listeners"]
 
 _LONG = "waiting for rest", "compile", "train", "update"
-"""Phases that the status tells of."""
+"""Phases shown in the status."""
 _log = logging.getLogger(__name__)
 
 
 def run_listeners(name: str, file: RunFile) -> tuple[AnyListener, ...]:
-    """Everybody who hears the events of one scheduled sync; others are added here.
+    """All listeners of one scheduled sync; new ones are added here.
 
     Args:
         name: What the log calls the sync.
@@ -39,7 +39,7 @@ def run_listeners(name: str, file: RunFile) -> tuple[AnyListener, ...]:
 
 
 class StatusListener:
-    """Writes into the status file how a scheduled sync is getting on."""
+    """Writes the progress of a scheduled sync into its status file."""
 
     def __init__(self, file: RunFile) -> None:
         """Name the file."""
@@ -85,7 +85,7 @@ class StatusListener:
 
 
 class LogListener:
-    """Writes a line for what those who run a schedule want to know."""
+    """Logs the events that matter to operators."""
 
     def __init__(self, name: str) -> None:
         """Name the sync."""

@@ -1,4 +1,4 @@
-"""How a scheduled sync is getting on: a small file that others read while it runs."""
+"""The status of a scheduled sync: a small file that others read while it runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["RunFile", "RunStatus", "moment"]
 
 _FILE, _LOCK = "run.json", "run.lock"
 _SIZE = 4096
-"""Bytes that the file takes at least, so that there is room for more when the disk is full."""
+"""Minimum size of the file in bytes, so that it can still be written when the disk is full."""
 _ASKED_FOR = Retry(20, first=0.05, most=0.05, transient=(BlockingIOError,))
-"""Someone who only asks whether the lock is held holds it for a moment."""
+"""A process that checks whether the lock is held, holds it for a moment."""
 _log = logging.getLogger(__name__)
 
 
@@ -51,7 +51,7 @@ class RunStatus:
     phase: str | None = None
     """What the running step is doing, if that takes long."""
     paused_since: str | None = None
-    """Since when the graph is left alone; it is looked at all the same."""
+    """Since when the sync is paused; it keeps checking the graph."""
     paused_reason: str | None = None
     waiting_for: str | None = None
     """What the running step waits for."""
@@ -71,11 +71,11 @@ class RunStatus:
             status = cls(**known)
         except (OSError, ValueError, TypeError):
             return None
-        # A number of a process may be given again; a lock ends with its process.
+        # A process id may be reused; a lock ends with its process.
         return replace(status, running=status.stopped is None and is_held(folder / _LOCK))
 
     def lines(self) -> list[str]:
-        """For people."""
+        """The status as text."""
         last = f"last run {self.last_start or 'never'}"
         if self.last_start and self.last_outcome:
             last += f": {self.last_outcome}"
@@ -96,7 +96,7 @@ class RunStatus:
             lines.append(self.put_off)
         if self.transient_errors:
             row, total = self.transient_errors_in_row, self.transient_errors
-            lines.append(f"errors that may pass: {row} in a row, {total} in all")
+            lines.append(f"transient errors: {row} in a row, {total} in total")
         if self.last_error and not (self.running and self.paused_since):
             when = f" at {self.last_error_at}" if self.last_error_at else ""
             lines.append(f"last error{when}: {self.last_error}")
@@ -117,7 +117,7 @@ class RunFile:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Be the only scheduled sync of this state, and say so for as long as it takes.
+        """Hold the lock that makes this the only scheduled sync of the state.
 
         Raises:
             StateLockedError: There is another one.
@@ -145,7 +145,7 @@ class RunFile:
             os.close(handle)
 
     def update(self, **changes: Any) -> None:
-        """Replace the file. A full disk must neither end a run nor hide how it goes."""
+        """Replace the file. A full disk must neither end a run nor hide its status."""
         path = self._state.path / _FILE
         with self._changing:
             self.status = replace(self.status, **changes)
@@ -158,7 +158,7 @@ class RunFile:
 
 
 def _overwritten(path: Path, text: str) -> bool:
-    """Write where the file is, which takes no new space on a disk that is full."""
+    """Write in place, which needs no new space on a full disk."""
     data = text.encode()
     try:
         with path.open("r+b") as file:

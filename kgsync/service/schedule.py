@@ -1,8 +1,8 @@
 """Running syncs on a schedule: one run at a time, retries, a clean stop.
 
-A run takes all versions there are. Runs that come due while another one runs become one run after
-it. An error that may pass is tried again after a while. Any other pauses its graph: it is looked at
-again and again, and goes on by itself when the reason is gone. Only wrong settings end a schedule.
+A run takes all pending versions. Runs that come due during another run become one run after it.
+After a transient error the run is retried. Any other error pauses its graph: the sync checks it
+regularly and resumes when the cause is gone. Only wrong settings end a schedule.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from kgsync.service.triggers import trigger_of
 __all__ = ["Schedule"]
 
 _COMMITTING = "commit", "publish"
-"""Phases that a step ends with: from here on it is finished."""
+"""Last phases of a step: once they begin, the step is finished."""
 _LOOK_SECONDS = 0.5
-"""How often a waiting main thread looks for signals that the system gave to another thread."""
+"""How often a waiting main thread checks for signals that another thread received."""
 _JUMP_SECONDS = 5.0
 _LONGEST_REST = 86400.0
-"""Between two runs, however long the store has worked."""
+"""Maximum pause between two runs, however busy the store was."""
 _log = logging.getLogger(__name__)
 
 
@@ -69,24 +69,24 @@ class Schedule:
     def __init__(
         self, syncs: Sequence[ScheduledSync], every: str | None = None, cron: str | None = None
     ) -> None:
-        """Find out when to run.
+        """Set up the schedules.
 
         Args:
-            syncs: One sync a graph.
+            syncs: One sync per graph.
             every: For all of them, instead of what their settings say.
             cron: The same.
 
         Raises:
-            ConfigError: Nothing says when, or it makes no sense.
+            ConfigError: A schedule is missing or invalid.
         """
         places = [sync.state.path.resolve() for sync in syncs]
         for place in places:
             if places.count(place) > 1:
                 raise ConfigError(
-                    f"two of the graphs keep their state in {place}; set state.path of one of them"
+                    f"two graphs use the state directory {place}; set state.path for one of them"
                 )
         self.errors: list[Exception] = []
-        """What ended the schedules of graphs, in the order it happened."""
+        """The errors that ended schedules, in order."""
         self._stopping = threading.Event()
         # Only this may be told to stop by a signal handler: its put() interrupts itself safely.
         self._inbox: SimpleQueue[None] = SimpleQueue()
@@ -98,7 +98,7 @@ class Schedule:
 
     @property
     def statuses(self) -> list[RunStatus]:
-        """How each graph is getting on."""
+        """The status of each graph."""
         return [graph.file.status for graph in self._graphs]
 
     def run(self, patience: float | None = None) -> bool:
@@ -241,7 +241,7 @@ class _Graph:
             self.sync.listener = listener
 
     def is_accepted(self) -> bool:
-        """Whether somebody has accepted what this graph is paused for, since the last run."""
+        """Whether a user has accepted the pause of this graph since the last run."""
         if self.file.status.paused_since is None:
             return False
         pause, written = Pause.load(self.sync.state), Pause.written(self.sync.state)
@@ -252,7 +252,7 @@ class _Graph:
         return True
 
     def moved_by(self, planned: datetime, jump: float) -> datetime:
-        """When to run after the clock was set; a cron line is about what it shows now."""
+        """When to run after the clock was set; a cron expression follows the new time."""
         later = planned + timedelta(seconds=jump)
         if self.settings.every is None:
             later = self.trigger.get_next_fire_time(None, datetime.now(UTC)) or later
@@ -260,13 +260,13 @@ class _Graph:
         return later
 
     def recall_pause(self) -> None:
-        """Go on with a pause of an earlier process."""
+        """Continue a pause of an earlier process."""
         pause = Pause.load(self.sync.state)
         if pause is not None:
             self.tell(Paused(pause.reason, since=pause.since))
 
     def run(self, due: datetime) -> datetime:
-        """Take all versions there are.
+        """Take all pending versions.
 
         Args:
             due: When the schedule wants the next run.
@@ -276,7 +276,7 @@ class _Graph:
 
         Raises:
             ConfigError: A setting is wrong.
-            SettingsChangedError: The settings fit the stored vectors no more.
+            SettingsChangedError: The settings no longer fit the stored vectors.
         """
         watch = self.sync.watch
         watch.on_wait = lambda reason: self.tell(StoreWaited(reason))
@@ -290,8 +290,8 @@ class _Graph:
         except (ConfigError, SettingsChangedError, _AbandonedError):
             raise
         except (TransientStoreError, StateLockedError) as error:
-            outcome, next_run = "error that may pass", self._retry(error, self._regular(due))
-        except Exception as error:  # noqa: BLE001  # whatever it is, it may be over tomorrow
+            outcome, next_run = "transient error", self._retry(error, self._regular(due))
+        except Exception as error:  # noqa: BLE001  # any error may be gone at the next run
             outcome, next_run = "paused", self._pause(error, self._regular(due))
         spent = watch.busy_seconds - busy
         put_off, next_run = self._put_off(next_run, spent, time.monotonic() - started)
@@ -299,7 +299,7 @@ class _Graph:
         return next_run
 
     def _catch_up(self) -> str:
-        """Step until there is nothing new; returns what came of it."""
+        """Step until nothing is new; returns the outcome."""
         commits = 0
         while (report := self.sync.step()).changed:
             commits += 1
@@ -316,7 +316,7 @@ class _Graph:
         return min(due, now + timedelta(seconds=longest))
 
     def _retry(self, error: Exception, due: datetime) -> datetime:
-        """Plan another try after an error that may pass; returns when."""
+        """Plan a retry after a transient error; returns its time."""
         status = self.file.status
         row = status.transient_errors_in_row + 1
         wait = max(_delay(self.settings, row), getattr(error, "retry_after", 0.0))
@@ -328,7 +328,7 @@ class _Graph:
         return next_run
 
     def _pause(self, error: Exception, due: datetime) -> datetime:
-        """Leave the graph alone for a while; returns until when."""
+        """Pause the graph; returns the time of the next check."""
         reason = str(error) or repr(error)
         self.tell(Paused(reason, error, news=reason != self.file.status.paused_reason))
         _let_go(error)
@@ -339,7 +339,7 @@ class _Graph:
     def _put_off(
         self, next_run: datetime, spent: float, took: float
     ) -> tuple[str | None, datetime]:
-        """A run may follow when the store has worked for at most its share of the time."""
+        """Delay the next run, so that the store works for at most `max_load` of the time."""
         rest = spent / self.settings.max_load - took
         earliest = datetime.now(UTC) + timedelta(seconds=min(rest, _LONGEST_REST))
         if earliest <= next_run:
@@ -365,18 +365,18 @@ class _Clock:
 
 
 def _let_go(error: BaseException) -> None:
-    """Another thread may see the error: it must not get hold of what this one had open."""
+    """Clear the frames of an error, so that other threads cannot reach open resources."""
     for part in (error, error.__cause__, error.__context__):
         if part is not None:
             traceback.clear_frames(part.__traceback__)
 
 
 class _AbandonedError(Exception):
-    """A step was left because the schedule is to stop."""
+    """A step was abandoned because the schedule stops."""
 
 
 class _Abandoning:
-    """A listener that leaves a step that is not being committed when told to stop."""
+    """A listener that abandons a step on stop, unless it is being committed."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping

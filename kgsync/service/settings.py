@@ -51,7 +51,7 @@ class ScheduleSettings:
     )
     max_wait: str = setting(
         "1d",
-        "Take a change below min_change, too, once its oldest part has waited so long.",
+        "Take a change below min_change, too, once its oldest part has waited for this time.",
         kind="duration",
     )
 

@@ -1,4 +1,4 @@
-"""Where a sync stands: its versions, its scheduled runs, and what has paused it."""
+"""The status of a sync: its versions, its scheduled runs, and why it is paused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Status", "status_of"]
 
 @dataclass(frozen=True)
 class Status:
-    """Where a sync stands, from its state alone."""
+    """The status of a sync, read from its state alone."""
 
     state: str
     store: str
@@ -33,7 +33,7 @@ class Status:
     run: RunStatus | None = None
     """The scheduled sync, if there was one: `kgsync run`."""
     pause: Pause | None = None
-    """Why the graph is left alone, if it is."""
+    """Why the sync is paused, if it is."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -42,7 +42,7 @@ class Status:
 
 
 def status_of(state: State, store: str) -> Status:
-    """Look at a state; the store is not asked.
+    """Read the status from a state; the store is not queried.
 
     Args:
         state: The state.

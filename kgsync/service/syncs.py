@@ -16,7 +16,7 @@ class ScheduledSync(Protocol):
     """What can be run on a schedule: one graph."""
 
     listener: AnyListener
-    """Hears how a step is getting on, and may end it by raising something."""
+    """Receives the progress of a step, and may end the step by raising an exception."""
 
     @property
     def settings(self) -> Any:

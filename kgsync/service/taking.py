@@ -24,7 +24,7 @@ from kgsync.state.transaction import Transaction
 __all__ = ["Taken", "plan_next", "take_next"]
 
 _NOTABLE_SHARE = 0.001
-"""Of the edges of a live graph: if more are gone, they may be about to come back."""
+"""Share of a live graph's edges; if more are gone, they may come back soon."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,17 @@ def take_next(
     allow_large_removal: bool = False,
     now: bool = False,
 ) -> Taken:
-    """Take the next version, if there is one and it is worth a step.
+    """Take the next version, if there is one and its change is large enough.
 
     Args:
         draft: Takes what is read, if it meets the requirements.
         source: Finds and reads it.
         store: The open store.
-        allow_large_removal: Go on even if more than `max_removed` of the edges vanish.
-        now: Take also a change that is smaller than `min_change`.
+        allow_large_removal: Continue even if more than `max_removed` of the edges are removed.
+        now: Take the change even if it is smaller than `min_change`.
 
     Raises:
-        VersionError: The versions make no sense, or the graph is gone or empty: it is paused.
+        VersionError: The versions cannot be ordered, or the graph is gone or empty: it is paused.
         LargeRemovalError: Too much of it is gone: it is paused.
         StoreError: It could not be read completely.
     """
@@ -194,6 +194,6 @@ def _read_at_rest(
     if moved or back > gone:
         raise TransientStoreError(
             f"the graph is still being filled: in {settle} {back:,} missing edges came back and "
-            f"{gone:,} went; it is taken when it has been at rest for so long"
+            f"{gone:,} were removed; it is taken when it has been at rest for that time"
         )
     return second

@@ -1,4 +1,4 @@
-"""When a scheduled sync runs: an interval, or a cron line as cron reads it."""
+"""When a scheduled sync runs: an interval, or a cron expression with cron's semantics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def trigger_of(schedule: ScheduleSettings) -> Any:
         return IntervalTrigger(seconds=seconds_of(schedule.every), jitter=jitter)
     if schedule.cron is None:
         raise ConfigError(
-            "nothing says when to run: use --every 15m or --cron '0 3 * * *', or set every or "
+            "no schedule is set: use --every 15m or --cron '0 3 * * *', or set every or "
             "cron in [schedule]"
         )
     try:
@@ -43,7 +43,7 @@ def trigger_of(schedule: ScheduleSettings) -> Any:
             f"'0 3 * * *', not {schedule.cron!r}: {error}"
         ) from None
     if trigger.get_next_fire_time(None, datetime.now().astimezone()) is None:
-        raise ConfigError(f"schedule: the time of cron = {schedule.cron!r} never comes")
+        raise ConfigError(f"schedule: cron = {schedule.cron!r} never matches a time")
     return trigger
 
 

@@ -1,5 +1,5 @@
 """Which graph version is next, whether it is complete, and what it changed.
 
-In come an open store and the committed version; out goes a reading. What has to be remembered goes
-through `Notes`, which the state implements. May import: graph, common.
+In: an open store and the committed version. Out: a `Reading`. Small notes are kept through the
+protocol `Notes`, which the state implements. May import: graph, queries, common, errors.
 """

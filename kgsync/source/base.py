@@ -1,4 +1,4 @@
-"""The version read last: a difference may start from it."""
+"""The version read last, the base of a difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Base"]
 
 @dataclass(frozen=True)
 class Base:
-    """What was read last: a difference may start from it."""
+    """The version read last, the base of a difference."""
 
     source: TripleSource
     edges: Snapshot

@@ -1,9 +1,9 @@
-"""Edges by a hash of their IRIs that any SPARQL store can compute too.
+"""Buckets of edges, by a hash of their IRIs that any SPARQL store can compute.
 
-The hash of an edge is the MD5 digest, in small hexadecimal digits, of the MD5 digests of its three
-IRIs in a row. Its first digits name the bucket of the edge. Every bucket has a mark, by which a
-store shows that it holds the same edges without sending them: the sum of a number in each hash,
-or, where a store cannot add them up, the smallest and the largest hash.
+The hash of an edge is the MD5 digest, in lower-case hexadecimal, of the concatenated MD5 digests of
+its three IRIs. Its first digits name the bucket of the edge. Every bucket has a mark that shows
+whether a store holds the same edges, without sending them: the sum of a number in each hash, or,
+if a store cannot sum them, the smallest and the largest hash.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Digests = NDArray[np.uint8]
-"""One hash a row, of 16 bytes."""
+"""One hash of 16 bytes per row."""
 
 BUCKET_DIGITS = 3
 BUCKETS = 16**BUCKET_DIGITS

@@ -1,4 +1,4 @@
-"""What it has cost to read a store in each way so far, so that the cheaper way is taken."""
+"""Measured cost of each method of reading a store, to choose the cheapest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["Costs"]
 
 _WEIGHT = 0.5
-"""Of the newest measurement: stores and networks are faster on some days than on others."""
+"""Weight of the newest measurement: the speed of stores and networks varies."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class _Rate:
 
 
 class Costs:
-    """Seconds per triple by way of reading; the state keeps them as JSON."""
+    """Seconds per triple by method of reading; the state keeps them as JSON."""
 
     def __init__(self, kept: Any = None) -> None:
-        """Start from what `to_json` gave; anything else counts as nothing measured."""
+        """Load what `to_json` returned; anything else counts as nothing measured."""
         self._rates: dict[str, _Rate] = {}
         rates = kept.get("rates") if isinstance(kept, dict) else None
         for way, rate in rates.items() if isinstance(rates, dict) else ():
@@ -41,12 +41,12 @@ class Costs:
         return {"rates": {way: [rate.seconds, rate.at] for way, rate in self._rates.items()}}
 
     def expected(self, way: str, triples: int) -> float:
-        """Seconds that a way will take for a graph of so many triples; 0 if it was never tried."""
+        """Expected seconds of a method for a graph of this many triples; 0 if never measured."""
         rate = self._rates.get(way)
         return rate.seconds * triples if rate else 0.0
 
     def is_older(self, way: str, seconds: float) -> bool:
-        """Whether a way was last measured so long ago, never, or, by a wrong clock, in future."""
+        """Whether a method was last measured so long ago, never, or (wrong clock) in the future."""
         rate = self._rates.get(way)
         return rate is None or not 0 <= time.time() - rate.at <= seconds
 

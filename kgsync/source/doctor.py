@@ -1,4 +1,4 @@
-"""What a store is and can do, and what would be done with it: every finding with its remedy."""
+"""Checks of a store: its type and features, how it would be read, and what to fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Examined", "Finding", "examine"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     result: Literal["ok", "note", "problem"]
@@ -37,13 +37,13 @@ class Examined(Protocol):
         """What kind of store it is."""
 
     def find_limit(self, source: TripleSource) -> int | None:
-        """How many rows an answer may have, found out with a graph; None if all of it came."""
+        """Maximum rows of an answer, tested with a graph; None if no limit was found."""
 
 
 def examine(
     target: StoreTarget, settings: ReadingSettings, workspace: Path | None
 ) -> list[Finding]:
-    """Look at a store in the way a step would, without taking one."""
+    """Check a store as a step would use it, without a step."""
     findings: list[Finding] = []
     try:
         started = time.monotonic()
@@ -75,7 +75,9 @@ def _of_versions(store: GraphStore, settings: ReadingSettings) -> Iterator[Findi
         yield Finding("versions", "ok", found)
     if versions.pending:
         found = f"{len(versions.pending):,} not complete yet: {versions.pending[0]}"
-        yield Finding("pending", "note", found, "they are taken once the catalogue says so")
+        yield Finding(
+            "pending", "note", found, "kgsync takes them once the catalogue marks them complete"
+        )
     yield from _of_readiness(store, versions, settings)
     yield from _of_reading(store, versions, settings)
 
@@ -91,8 +93,8 @@ def _of_readiness(
     yield Finding(
         "readiness",
         "note",
-        "nothing says that a version is complete: it is taken after "
-        f"{settings.source.quiet_period} without a change of its size",
+        "versions are not marked complete: one is taken after "
+        f"{settings.source.quiet_period} without a change in size",
         "give the graphs dcterms:issued in the catalogue once they are loaded, or set `ready`",
     )
 
@@ -109,7 +111,7 @@ def _of_reading(
         if isinstance(store, Examined):
             limit = store.find_limit(source)
             way = "in one answer" if limit is None or count <= limit else "in parts, each counted"
-            rows = "no limit seen" if limit is None else f"at most {limit:,} rows an answer"
+            rows = "no limit seen" if limit is None else f"at most {limit:,} rows per answer"
             yield Finding("extraction", "ok", f"{rows}; the graph is read {way}")
     except KgsyncError as error:
         yield Finding("reading", "problem", str(error), _remedy(error))
@@ -117,9 +119,9 @@ def _of_reading(
     able = store.capabilities
     if versions.order == "live":
         whole = "by reading all of it"
-        found = f"by buckets of a hash or {whole}" if able.buckets else whole
+        found = f"by hash buckets or {whole}" if able.buckets else whole
     elif able.changes:
-        found = "from the changes that were written down"
+        found = "from recorded changes"
     else:
         found = "by the store (MINUS)" if able.difference else "by reading all of it"
     yield Finding("changes", "ok", f"found {found}")
@@ -130,7 +132,7 @@ def _of_rights(store: GraphStore) -> Iterator[Finding]:
         yield Finding(
             "writing",
             "note",
-            "not possible or not asked for: metadata is kept in the state",
+            "not possible or not configured: metadata is kept in the state",
             "set `update_url` (and `auth`) for an endpoint, or publish.target",
         )
         return

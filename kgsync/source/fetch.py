@@ -1,7 +1,7 @@
-"""Reading one version completely, in the cheapest way the store offers, and checking it.
+"""Reading one version completely, with the cheapest method the store offers, and checking it.
 
-A version that stays as it is: by the changes that somebody wrote down, by the difference that the
-store computes, or all of it. A graph that changes in place: see `kgsync.source.moving`.
+A fixed version is read from recorded changes, from a difference that the store computes, or by a
+full scan. For a graph that changes in place, see `kgsync.source.moving`.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def fetch(
     Args:
         reader: The store.
         source: Where the version is.
-        terms: The ids given so far.
+        terms: The ids assigned so far.
         base: The version read last, if any.
         live: The graph changes in place, also while it is read.
-        thorough: Read all of it where a cheaper way could miss something.
-        costs: What the ways have cost so far; what this one costs is noted.
+        thorough: Read all of it where a cheaper method could miss something.
+        costs: Measured costs of the methods; this reading is added.
 
     Raises:
-        TransientStoreError: What arrived is not what the store counted, or it moved meanwhile.
+        TransientStoreError: The result does not match the store's COUNT, or the graph changed.
     """
     costs = costs or Costs()
     if base is not None and _has_changes(reader, source, base):
@@ -70,33 +70,33 @@ def fetch(
         except MovedError:
             raise
         except StoreError as error:
-            reason = f"the store's difference was of no use: {error}"
+            reason = f"the store's difference could not be used: {error}"
     return scan_strictly(reader, source, terms, before, reason or "first version", costs)
 
 
 def _why_scan(
     reader: GraphReader, terms: TermIndex, base: Base | None, thorough: bool, costs: Costs
 ) -> str | None:
-    """Why all has to be read, or None if there is a cheaper way."""
+    """Why a full scan is needed, or None if there is a cheaper method."""
     able = reader.capabilities
     if base is None:
         return "there is no earlier version"
     if not able.difference:
-        return "this kind of store computes no difference"
+        return "this kind of store cannot compute a difference"
     if base.source.graph is not None and base.source.graph not in reader.graphs():
         return "the earlier version's graph is gone"
     checked = _can_check(reader, base, terms)
     if thorough and not checked:
-        return "it was time to read all of it"
+        return "a full scan was due"
     check = costs.expected("checksum", base.triples) if checked else 0.0
     difference = costs.expected("difference", base.triples) + check
     if costs.expected("scan", base.triples) < difference:
-        return "it costs less than a difference and the check of the earlier version"
+        return "a full scan costs less than a difference and a check of the earlier version"
     return None
 
 
 def _can_check(reader: GraphReader, base: Base, terms: TermIndex) -> bool:
-    """Whether the store can show that the earlier version is still what was read."""
+    """Whether the store can confirm that the earlier version is unchanged."""
     able = reader.capabilities.checksums
     if base.skipped.invalid_iris:  # an edge for the store, and none for us
         return False
@@ -117,7 +117,7 @@ def _by_difference(
     before: int | None,
     costs: Costs,
 ) -> Fetched:
-    """Apply the store's difference to the base, if that still is what was read."""
+    """Apply the store's difference to the base, if the base is unchanged."""
     added, deleted = Rows(), Rows()
     with costs.measured("difference", base.triples):
         for new, old, rows in ((source, base.source, added), (base.source, source, deleted)):
@@ -125,12 +125,12 @@ def _by_difference(
             if not reader.capabilities.complete_answers and (
                 rows.total != reader.count_difference(new, old)
             ):
-                raise TransientStoreError("it came incompletely")
+                raise TransientStoreError("it is incomplete")
     # This also says whether the earlier graph still has as many triples, without a count of it.
     triples = base.triples + added.total - deleted.total
     if triples != count_after(reader, source, before):
         raise TransientStoreError(
-            "it does not add up, as if the earlier version's graph has changed since it was read"
+            "its counts do not match: the earlier graph may have changed since it was read"
         )
     checked = _can_check(reader, base, terms)
     if checked:
@@ -143,7 +143,7 @@ def _by_difference(
     if len(deleted_edges.minus(base.edges)) or len(added_edges.minus(base.edges)) != len(
         added_edges
     ):
-        raise TransientStoreError("it does not agree with the last snapshot")
+        raise TransientStoreError("it does not match the last snapshot")
     return Fetched(
         base.edges.minus(deleted_edges).plus(added_edges),
         extended,
@@ -159,8 +159,8 @@ def _by_difference(
 
 
 _UNCHECKED = (
-    "the store cannot show that the earlier version is still what was read: a triple that was "
-    "corrected there in place is found at the next full read (full_scan_every)"
+    "the store cannot confirm that the earlier version is unchanged: a triple that was "
+    "corrected there in place is found by the next full scan (full_scan_every)"
 )
 
 
@@ -172,7 +172,7 @@ def _has_changes(reader: GraphReader, source: TripleSource, base: Base) -> bool:
 def _by_changes(
     reader: ChangeReader, source: TripleSource, terms: TermIndex, base: Base
 ) -> Fetched:
-    """Make the changes that were written down, in their order."""
+    """Apply the recorded changes in order."""
     steps: list[tuple[str, Rows]] = []
 
     def receive(kind: str, batch: TripleBatch | None) -> None:
@@ -193,5 +193,5 @@ def _by_changes(
             edges, skipped = edges.plus(changed), skipped.plus(rows.skipped())
     # Only edges are kept, so a literal that is removed twice is counted twice.
     skipped = Skipped(*(max(0, count) for count in vars(skipped).values()))
-    reason = "every change since the earlier version was written down"
+    reason = "all changes since the earlier version are recorded"
     return Fetched(edges, terms, len(edges) + skipped.total, skipped, "changes", reason)

@@ -1,7 +1,7 @@
-"""Which graph version a step takes, and whether it is worth a step yet: small changes may gather.
+"""Which graph version a step takes, and whether its change is large enough yet.
 
-What has been seen, and since when it waits, is remembered in the state directory, so that it
-waits no longer because processes come and go.
+Changes that wait, and since when, are noted in the state directory, so that a restart of the
+process does not prolong the wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILE = "waiting.json"
 
 @dataclass(frozen=True)
 class Waiting:
-    """Changes that were seen and not taken; the file `waiting.json` of a state."""
+    """Changes that were seen but not taken yet; the file `waiting.json` of a state."""
 
     base: int
     """Embedding version that they would change."""
@@ -43,7 +43,7 @@ class Waiting:
             waiting = cls(int(data["base"]), str(data["since"]), dict(data["triples"]))
             datetime.fromisoformat(waiting.since)
         except (ValueError, KeyError, TypeError):
-            return None  # only the time it has waited is lost
+            return None  # only the waiting time is lost
         known = current is not None and waiting.base == current.number
         return waiting if known else None
 
@@ -88,15 +88,15 @@ def choose(
     *,
     now: bool = False,
 ) -> Choice:
-    """Read the versions to do until one is worth a step.
+    """Read the pending versions until one has a large enough change.
 
     Args:
         store: The open source.
-        ahead: The versions to do, at least one.
+        ahead: The pending versions, at least one.
         current: The committed version; the first one is always worth a step.
         settings: Everything about reading; `min_change`, `max_wait`, `latest_only`.
-        notes: Knows what waits already. Nothing is written.
-        now: Take what there is, however small.
+        notes: Says which changes already wait. Nothing is written.
+        now: Take the change however small it is.
 
     Raises:
         VersionError: A version has no edges to embed or to train on.

@@ -1,8 +1,8 @@
 """Reading a graph that changes in place, perhaps while it is read.
 
-What is read holds every edge that was there throughout the reading, and none that was never there.
-No moment of rest is needed for that: every answer brings the count of its own triples, so that it
-is proved complete by itself; and edges of different answers never are the same ones.
+The result holds every edge that existed during the whole reading, and none that never existed. The
+graph may keep changing meanwhile: every answer contains the COUNT of its own triples, so each is
+checked for completeness by itself, and different answers never contain the same edge.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from kgsync.source.scanning import named, scan_strictly
 __all__ = ["fetch_moving"]
 
 _SAMPLE = 20_000
-"""Triples that are hashed to see how long that takes, where all of them could take long."""
+"""Triples hashed as a sample to measure the speed, if all of them could take long."""
 _FRESH_SECONDS = 3600.0
-"""How long a measured rate is believed of a way that is not taken."""
+"""How long a measured rate stays valid for a method that is not used."""
 _CHANGE = "change"
 """Under this name the costs keep how often a look found a change, as if it were seconds."""
 _PARTS = "parts"
@@ -60,10 +60,10 @@ def fetch_moving(
     Args:
         reader: The store.
         source: Where the graph is.
-        terms: The ids given so far.
+        terms: The ids assigned so far.
         base: The graph as it was read last, if it was.
         thorough: Read all of it.
-        costs: What the ways have cost so far; what this one costs is noted.
+        costs: Measured costs of the methods; this reading is added.
 
     Raises:
         TransientStoreError: An answer was not complete, or the graph moves too fast for its store.
@@ -75,7 +75,7 @@ def fetch_moving(
         except _Dearer as error:
             reason = str(error)
         except StoreError as error:
-            reason = f"the store's count by buckets was of no use: {error}"
+            reason = f"the store's bucket counts could not be used: {error}"
     found = _whole(reader, source, terms, reason or "there is no earlier version", costs)
     costs.note(_CHANGE, 1, float(base is None or found.edges != base.edges))
     return found
@@ -84,16 +84,16 @@ def fetch_moving(
 def _why_scan(
     reader: GraphReader, source: TripleSource, base: Base | None, thorough: bool, costs: Costs
 ) -> str | None:
-    """Why all has to be read, or None if counting by buckets is cheaper."""
+    """Why a full scan is needed, or None if counting by buckets is cheaper."""
     if base is None:
         return "there is no earlier version"
     if reader.capabilities.buckets is None:
         return "the graph changes in place, so the earlier version is gone"
     if thorough:
-        return "it was time to read all of it"
+        return "a full scan was due"
     size = base.triples
     if costs.is_older("scan", math.inf):
-        return "it is not known yet what that costs"
+        return "the cost of counting by buckets is not known yet"
     return _sampled(cast("BucketReader", reader), source, size, costs) or _dearer(size, costs)
 
 
@@ -108,23 +108,23 @@ def _sampled(reader: BucketReader, source: TripleSource, size: int, costs: Costs
         if getattr(error, "retry_after", 0.0):
             raise
         costs.note("buckets", 1, _DAY)  # not tried again for a while
-        return f"the store's count by buckets was of no use: {error}"
+        return f"the store's bucket counts could not be used: {error}"
     return None
 
 
 def _dearer(size: int, costs: Costs) -> str | None:
-    """Why reading all is cheaper than buckets, if it is."""
+    """Why a full scan is cheaper than buckets, if it is."""
     counting = costs.expected("buckets", size)
     reading = costs.expected("bucket scan", size) or counting
     by_buckets = counting + reading * costs.expected(_CHANGE, 1)
     whole = costs.expected("scan", size)
     if whole < by_buckets:
-        return f"reading all takes about {whole:.1f} s, counting by buckets {by_buckets:.1f} s"
+        return f"a full scan takes about {whole:.1f} s, counting by buckets {by_buckets:.1f} s"
     return None
 
 
-class _Dearer(Exception):  # noqa: N818  # no error: a choice
-    """So much has changed that reading all is cheaper."""
+class _Dearer(Exception):  # noqa: N818  # not an error: a choice
+    """So much has changed that a full scan is cheaper."""
 
 
 def _by_buckets(
@@ -168,7 +168,7 @@ def _differing(
     whole = costs.expected("scan", size)
     if whole < costs.expected("bucket scan", size):
         raise _Dearer(
-            f"{len(names):,} of {BUCKETS:,} buckets differ, and reading all takes about "
+            f"{len(names):,} of {BUCKETS:,} buckets differ, and a full scan takes about "
             f"{whole:.1f} s, reading them {costs.expected('bucket scan', size):.1f} s"
         )
     rows = Rows()
@@ -177,14 +177,14 @@ def _differing(
         edges, extended = rows.edges(terms)
     skipped = rows.skipped()
     if rows.total != len(edges) + skipped.total:
-        raise TransientStoreError("an edge came twice")
+        raise TransientStoreError("an edge was returned twice")
     if not differing[bucket_numbers(edge_digests(edges, extended))].all():
         raise PermanentStoreError("the store's MD5 differs from the standard")
     return edges, extended, skipped
 
 
 def _skipped(base: Base, read: Skipped, table: BucketTable, edges: int) -> tuple[Skipped, int]:
-    """What is no edge, and all triples: of other kinds than invalid IRIs only the sum is known.
+    """Counts of non-edges and of all triples; non-edges other than invalid IRIs only as a sum.
 
     An edge with an invalid IRI is in a bucket that always differs, so it was read.
     """
@@ -238,12 +238,12 @@ def _moving(
     skipped = rows.skipped()
     if rows.total != len(edges) + skipped.total:
         raise TransientStoreError(
-            f"{reader.label} sent a triple of {named(source)} twice; nothing was committed"
+            f"{reader.label} returned a triple of {named(source)} twice; nothing was committed"
         )
     return Fetched(edges, extended, rows.total, skipped, "scan", reason)
 
 
 _ENDS = (
-    "the store cannot add hashes up: a change that keeps the number of edges in a bucket, its "
-    "smallest and its largest hash is found at the next full read (full_scan_every)"
+    "the store cannot sum hashes: a change that keeps the number of edges in a bucket, its "
+    "smallest and its largest hash is found by the next full scan (full_scan_every)"
 )

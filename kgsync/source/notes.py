@@ -1,4 +1,4 @@
-"""What reading asks of the state: the committed version, and a place for small notes."""
+"""What reading needs from the state: the committed version, and storage for small notes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["CommittedBase", "Notes"]
 
 
 class Notes(Protocol):
-    """Remembers small things from one step to the next. A lost note is only found out again."""
+    """Stores small notes between steps. A lost note is computed again."""
 
     def recall(self, name: str) -> Any:
-        """What was remembered under a name; None if nothing was, or it is damaged."""
+        """The note of a name; None if there is none, or it is damaged."""
 
     def remember(self, name: str, value: dict[str, Any]) -> None:
-        """Keep something small; only called while the state is locked."""
+        """Store a note; only called while the state is locked."""
 
     def forget(self, name: str) -> None:
-        """Keep it no longer; only called while the state is locked."""
+        """Delete a note; only called while the state is locked."""
 
 
 class CommittedBase(Protocol):
@@ -46,8 +46,8 @@ class CommittedBase(Protocol):
 
     @property
     def terms(self) -> TermIndex:
-        """The ids given so far; may be read from disk when first asked for."""
+        """The ids assigned so far; may be read from disk on first use."""
 
     @property
     def edges(self) -> Snapshot:
-        """All edges, before filters; may be read from disk when first asked for."""
+        """All edges, before filters; may be read from disk on first use."""

@@ -47,7 +47,7 @@ def versions_of(store: GraphStore, settings: ReadingSettings) -> VersionList:
 def todo(
     versions: VersionList, current: CommittedBase | None, settings: ReadingSettings
 ) -> tuple[GraphVersion, ...]:
-    """The versions still to do.
+    """The pending versions.
 
     Raises:
         VersionError: The graph that was followed is gone, or its version cannot be placed.
@@ -63,7 +63,7 @@ def todo(
 def passed_over(
     versions: VersionList, current: CommittedBase | None, taken: Collection[str]
 ) -> tuple[str, ...]:
-    """Versions that turned up late: between the first committed and the current one, never seen.
+    """Versions added late: between the first committed and the current one, never taken.
 
     Args:
         versions: All versions that there are.
@@ -84,13 +84,13 @@ class Earlier:
     """What is known when the next version is read."""
 
     terms: TermIndex
-    """The ids given so far."""
+    """The ids assigned so far."""
     base: Base | None
     """The version that the next one is compared with."""
     thorough: bool = False
-    """Whether it is time to read all of the graph again, where a cheaper way may miss something."""
+    """Whether a full scan is due, where a cheaper method may miss something."""
     costs: Costs = field(default_factory=Costs)
-    """What reading the store has cost so far."""
+    """Measured costs of reading the store."""
 
     @classmethod
     def committed(
@@ -105,7 +105,7 @@ class Earlier:
         skipped = Skipped(**{name: current.skipped[name] for name in vars(Skipped())})
         base = Base(source, current.edges, current.triples, skipped)
         often = seconds_of(settings.source.full_scan_every)
-        # A clock that was ahead must not put it off.
+        # A clock that was ahead must not delay it.
         thorough = notes is not None and not 0 <= _age_of_whole(notes) <= often
         return cls(current.terms.keyed(key), base, thorough, costs)
 
@@ -124,11 +124,11 @@ def read_version(
     earlier: Earlier,
     settings: ReadingSettings,
 ) -> Reading:
-    """Read the first of the versions to do.
+    """Read the first pending version.
 
     Args:
         store: The open source.
-        versions: The versions to do, at least one.
+        versions: The pending versions, at least one.
         earlier: Ids that are kept, and the version to compare with.
         settings: Scope, filters and split.
 
@@ -157,11 +157,13 @@ def read_version(
     filters = EdgeFilter(**vars(settings.filter))
     edges, dropped = filters.apply(fetched.edges, fetched.terms)
     if not len(edges):
-        raise VersionError(f"the filter settings leave no edge of {name}; loosen them")
+        raise VersionError(f"the filter settings remove all edges of {name}; relax them")
     splitter = Splitter(settings.split.validation, settings.split.test)
     split = splitter.split(edges, fetched.terms)
     if not len(split.train):
-        raise VersionError(f"the split leaves {name} without a training edge; lower its shares")
+        raise VersionError(
+            f"the split leaves {name} without a training edge; lower the shares in [split]"
+        )
     before = earlier.base.edges if earlier.base else Snapshot.empty()
     old, _ = filters.apply(before, fetched.terms)
     change = _change(fetched, filters, (old, edges), splitter)
@@ -191,7 +193,7 @@ def _change(
 
 
 def note_reading(reading: Reading, notes: Notes) -> None:
-    """Remember what a reading has cost, and when the graph was last read whole.
+    """Note the cost of a reading, and the time of the last full scan.
 
     Only called under the lock of the state.
     """

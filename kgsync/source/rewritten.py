@@ -1,8 +1,7 @@
-"""Whether the files that the committed version was read from are still what they were.
+"""Whether the files of the committed version have changed since they were read.
 
-A change that is made on top of them would otherwise be made on something that is no longer there.
-A file that was only copied or touched looks the same as one that was rewritten: it costs reading
-all of it once, and nothing else.
+If they have, recorded changes no longer apply to what was read, so the next version is read
+completely. A file that was only copied or touched counts as changed; that costs one full scan.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ __all__ = ["CommittedFiles", "remember_files", "stamps_of"]
 
 _FILE = "files.json"
 _NAMED = 3
-"""Files that a warning names."""
+"""Maximum files named in a warning."""
 
 
 def stamps_of(store: GraphReader, source: TripleSource) -> dict[str, str]:
@@ -26,14 +25,14 @@ def stamps_of(store: GraphReader, source: TripleSource) -> dict[str, str]:
 
 
 def remember_files(stamps: Mapping[str, str], number: int, notes: Notes) -> None:
-    """Keep what version `number` was read from; only called while the state is locked."""
+    """Note the files of version `number`; only called while the state is locked."""
     if stamps:
         notes.remember(_FILE, {"version": number, "stamps": dict(stamps)})
 
 
 @dataclass(frozen=True)
 class CommittedFiles:
-    """What has become of the files of the committed version."""
+    """Which files of the committed version have changed."""
 
     changed: tuple[str, ...] = ()
     """Those that were rewritten, added or removed since they were read."""
@@ -68,9 +67,9 @@ class CommittedFiles:
         if not self.changed:
             return ()
         then = (
-            "so this version was read whole"
+            "so this version was read completely"
             if taken
-            else "that is taken with the next version, or now by `kgsync rebuild`"
+            else "the next version includes the change; `kgsync rebuild` takes it now"
         )
         return (f"{_named(self.changed)}: changed since the version was committed; {then}",)
 

@@ -86,7 +86,7 @@ def count_after(reader: GraphReader, source: TripleSource, before: int | None) -
     if before not in (None, after):
         raise MovedError(
             f"{named(source)} in {reader.label} changed while it was read "
-            f"({before:,} triples before, {after:,} after); try again when it is at rest"
+            f"({before:,} triples before, {after:,} after); try again when it no longer changes"
         )
     return after
 

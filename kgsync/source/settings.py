@@ -47,7 +47,7 @@ class SourceSettings:
     quiet_period: str = setting(
         "10s",
         "Take a version that nothing declares complete when its number of triples (on an endpoint) "
-        "or its files have not changed for so long.",
+        "or its files have not changed for this time.",
         kind="duration",
         was="settle",
     )

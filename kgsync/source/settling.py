@@ -1,4 +1,4 @@
-"""Waiting until a version is at rest: a store that others load into may hold half of one."""
+"""Waiting until a version stops changing: others may still be loading it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["await_rest", "wait_for_rest"]
 
 _LOOKS = "looks.json"
 _GROWTH = 0.001
-"""Share by which a live graph may change while it settles: it need not ever be at rest."""
+"""Share by which a live graph may change while kgsync waits: it may never be at rest."""
 _TICK_SECONDS = 0.5
-"""How often someone who waits looks whether to go on."""
+"""How often a wait checks whether to stop."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def await_rest(
     if not resting:
         raise TransientStoreError(
             f"<{first.name}> is still being loaded: {before.triples:,} triples, then "
-            f"{looks[first.name].triples:,}; it is taken when it has been at rest for "
+            f"{looks[first.name].triples:,}; it is taken when it has not changed for "
             f"{settings.source.quiet_period}"
         )
     return ahead[:resting] if candidates is ahead else ahead
 
 
 def wait_for_rest(seconds: float, listener: Listener) -> None:
-    """Wait, and let the listener end that by raising something."""
+    """Wait; the listener may end the wait by raising an exception."""
     if seconds <= 0:
         return
     listener.phase("waiting for rest")
@@ -134,7 +134,7 @@ def _await_files(
         if time.time() - store.touched(source) < settle:
             raise TransientStoreError(
                 f"files of <{version.name}> in {store.label} are still being written; it is taken "
-                f"when they have been at rest for {settings.source.quiet_period}"
+                f"when they have not changed for {settings.source.quiet_period}"
             )
 
 

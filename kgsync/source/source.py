@@ -1,4 +1,4 @@
-"""The source of one sync: which version is next, whether it is at rest, and what it holds."""
+"""The source of one sync: finds the next version, waits until it is at rest, and reads it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["Outlook", "Source"]
 
 @dataclass(frozen=True)
 class Outlook:
-    """What there is to do, before any version is read."""
+    """The pending versions, before any is read."""
 
     base: CommittedBase | None
     """The committed version."""
     versions: VersionList
-    """All versions that there are."""
+    """All versions."""
     ahead: tuple[GraphVersion, ...]
-    """Those to do."""
+    """The pending ones."""
     late: tuple[str, ...]
-    """Those that turned up late: they will not be taken."""
+    """Versions added late: they are skipped."""
     files: CommittedFiles
-    """What has become of the files of the committed version."""
+    """Which files of the committed version have changed."""
 
     def is_new(self, reading: Reading) -> bool:
         """Whether a reading is worth a version; an unchanged live graph is not."""
@@ -44,12 +44,12 @@ class Outlook:
         return self.versions.empty_between(now, reading.version)
 
     def warnings(self, taken: Reading | None) -> tuple[str, ...]:
-        """What to tell after a version was taken, or when there was none."""
+        """Warnings after a version was taken, or when none was pending."""
         empty = self.empty_before(taken) if taken else ()
         return (
-            *(f"<{name}> is in the catalogue, but empty: it was passed over" for name in empty),
+            *(f"<{name}> is in the catalogue, but empty: it was skipped" for name in empty),
             *(
-                f"<{name}> turned up late and is older than the current version"
+                f"<{name}> was added late and is older than the current version: it is skipped"
                 for name in self.late
             ),
             *self.files.warnings(taken=taken is not None),
@@ -67,7 +67,7 @@ class Source:
     def look(
         self, store: GraphStore, base: CommittedBase | None, taken: Collection[str]
     ) -> Outlook:
-        """See what there is to do.
+        """Find the pending versions.
 
         Args:
             store: The open store.
@@ -75,7 +75,7 @@ class Source:
             taken: Names of all graph versions that were ever committed.
 
         Raises:
-            VersionError: The versions make no sense, or the graph is gone.
+            VersionError: The versions cannot be ordered, or the graph is gone.
         """
         versions = versions_of(store, self.settings)
         late = passed_over(versions, base, taken)
@@ -94,15 +94,15 @@ class Source:
         return choose(store, ahead, base, self.settings, self.notes, now=now)
 
     def remember(self, reading: Reading, number: int) -> None:
-        """Keep what version `number` is made from; only called while the state is locked."""
+        """Note the files of version `number`; only called while the state is locked."""
         remember_files(reading.files, number, self.notes)
 
     def forget_waiting(self) -> None:
-        """Let changes that were too small to be taken count as not seen."""
+        """Forget changes that were too small to be taken."""
         Waiting.forget(self.notes)
 
     def at_rest(self, store: GraphStore, outlook: Outlook) -> tuple[GraphVersion, ...]:
-        """Those of the versions to do that are at rest; see `await_rest`."""
+        """The pending versions that are at rest; see `await_rest`."""
         return self._at_rest(store, outlook.versions, outlook.ahead, initial=outlook.base is None)
 
     def first(self, store: GraphStore) -> Reading:
@@ -113,7 +113,7 @@ class Source:
         return read_version(store, ahead, Earlier.committed(None, self.settings), self.settings)
 
     def newest(self, store: GraphStore, base: CommittedBase | None) -> Reading:
-        """Read the newest version as if there were no other; ids of the base are carried on."""
+        """Read the newest version without comparing it; ids of the base are kept."""
         versions = versions_of(store, self.settings)
         newest = versions.versions[-1:]
         self._at_rest(store, versions, newest, initial=True)

@@ -1,4 +1,4 @@
-"""A version as training and reading need it: written into a folder, read back checked."""
+"""The data of a version: written into a folder, and checked when read back."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class GraphData:
 
     terms: TermIndex
     edges: Snapshot
-    """All edges of the version, before filters: the base of the next difference."""
+    """All edges of the version, before filters; the base of the next difference."""
     living: Living
     last_seen: dict[str, Ids]
-    """"entity" and "relation" -> for each id the last embedding version it lived in."""
+    """"entity" and "relation" -> for each id the last embedding version in which it was active."""
 
 
 @dataclass(frozen=True)
 class CommittedVersion:
-    """One version in the state; its parts are loaded and checked when first asked for."""
+    """One version in the state; its parts are loaded and checked on first use."""
 
     folder: VersionFolder
 
@@ -73,7 +73,7 @@ class CommittedVersion:
 
     @property
     def terms(self) -> TermIndex:
-        """The ids given so far."""
+        """The ids assigned so far."""
         return self.graph.terms
 
     @property
@@ -83,7 +83,7 @@ class CommittedVersion:
 
     @cached_property
     def graph(self) -> GraphData:
-        """Ids, edges and living elements."""
+        """Ids, edges and active elements."""
         table = pq.read_table(self.folder.verified(f"graph/{_TERMS}"))
         arrays = safetensors.numpy.load_file(self.folder.verified(f"graph/{_EDGES}"))
         key = bytes.fromhex(table.schema.metadata[b"key"].decode())
@@ -113,7 +113,7 @@ class CommittedVersion:
 
     @property
     def quality(self) -> dict[str, Any] | None:
-        """How good it was found to be."""
+        """Its measured quality."""
         quality: dict[str, Any] | None = self.manifest.report["quality"]
         return quality
 
@@ -146,7 +146,7 @@ def current_version(state: State) -> CommittedVersion | None:
 
 
 def kept_version(state: State, number: int) -> CommittedVersion:
-    """One committed version that has its files still.
+    """One committed version that still has its files.
 
     Raises:
         StateError: There is no such version, or its files are gone.
@@ -157,8 +157,8 @@ def kept_version(state: State, number: int) -> CommittedVersion:
     if not folder.retained:
         kept = map(str, state.retained_versions())
         raise StateError(
-            f"the files of version {number} are gone; those of {', '.join(kept) or 'none'} are "
-            "kept (state.keep)"
+            f"the files of version {number} were removed; versions with files: "
+            f"{', '.join(kept) or 'none'} (state.keep)"
         )
     return CommittedVersion(folder)
 
@@ -170,7 +170,7 @@ def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> dict[str, 
         What is recorded about every file, by its name in the folder.
 
     Raises:
-        OSError: The disk refused.
+        OSError: Writing to disk failed.
     """
     files, sidecar_files = RecordedFiles(draft / "graph"), RecordedFiles(draft / FOLDER)
     _write_graph(files, graph)

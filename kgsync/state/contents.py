@@ -1,4 +1,4 @@
-"""What a version consists of, put together before any of it is written."""
+"""The contents of a version, assembled before they are written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Learned(Protocol):
 
     @property
     def tables(self) -> Mapping[str, NDArray[Any]]:
-        """The tables of the model by name, a row for each living element."""
+        """The tables of the model by name, one row per active element."""
 
     @property
     def about(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def prepare(
     current: CommittedVersion | None,
     settings: VersionSettings,
 ) -> Contents:
-    """Put together what version `number` consists of."""
+    """Assemble the contents of version `number`."""
     living, train, terms = Living.of(reading.edges), reading.split.train, reading.fetched.terms
     has_training_edge = {
         "entity": np.isin(living.entities, train.entities),
@@ -119,19 +119,19 @@ def prepare(
 
 
 def _rows(current: CommittedVersion | None) -> Rows | None:
-    """What the next version is compared with; no tables if they are damaged."""
+    """The rows to compare the new version with; no tables if they are damaged."""
     if current is None:
         return None
     try:
         return Rows(current.graph.living, current.tables)
-    except StateCorruptedError:  # a rebuild goes on without the old vectors
+    except StateCorruptedError:  # a rebuild continues without the old vectors
         return Rows(current.graph.living, {})
 
 
 def _last_seen(
     number: int, living: Living, terms: TermIndex, current: CommittedVersion | None
 ) -> dict[str, Ids]:
-    """For every id the last version it lived in; 0 if it never did."""
+    """For every id the last version in which it was active; 0 if it never was."""
     seen = {}
     for kind, alive, size in (
         ("entity", living.entities, len(terms.entities)),

@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
     ]
 )
 _AT_A_TIME = 1 << 22
-"""Numbers that are compared at a time, which bounds the memory."""
+"""Numbers compared at a time, which limits the memory."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Rows:
 
     living: Living
     tables: Mapping[str, Table]
-    """"entity" and "relation" -> a row for each living id; a kind may be missing."""
+    """"entity" and "relation" -> one row per active id; a kind may be missing."""
 
 
 def delta_table(terms: TermIndex, before: Rows | None, after: Rows) -> Any:
-    """What was added, moved and deleted, as an Arrow table; what stayed as it was is absent.
+    """The added, moved and deleted elements as an Arrow table; unchanged ones are absent.
 
     Args:
         terms: Ids of the newer version; those of the older one are the same.
@@ -76,7 +76,7 @@ def delta_table(terms: TermIndex, before: Rows | None, after: Rows) -> Any:
 
 
 def distances(old: Table, old_rows: NDArray[Any], new: Table, new_rows: NDArray[Any]) -> Table:
-    """How far each row moved: 0 only where every number stayed; NaN where one is no number."""
+    """How far each row moved: 0 only if all its numbers are the same; NaN if one is NaN."""
     found = np.empty(len(old_rows), np.float32)
     smallest = np.finfo(np.float32).smallest_subnormal
     for part in blocks(len(old_rows), new.shape[1]):
@@ -87,7 +87,7 @@ def distances(old: Table, old_rows: NDArray[Any], new: Table, new_rows: NDArray[
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:
-    """Parts of a table that can be compared in a bounded memory."""
+    """Blocks of a table, small enough to limit the memory of a comparison."""
     step = max(1, _AT_A_TIME // max(1, width))
     for start in range(0, rows, step):
         yield slice(start, start + step)

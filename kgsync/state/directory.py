@@ -1,30 +1,30 @@
-"""The state directory: one folder a version, and one pointer whose move is the commit.
+"""The state directory: one folder per version, and one pointer whose replacement is the commit.
 
     state.json            format, owner's UUID
     lock                  held (flock) while a process steps
-    endpoint/             what was found out about the store, and parts of an interrupted reading
+    endpoint/             what is known about the store, and parts of an interrupted reading
     looks.json            sizes of versions that may still be loaded
-    whole.json            when the graph was last read whole
+    whole.json            time of the last full scan of the graph
     files.json            what the files of the committed version looked like, if it came from files
-    costs.json            what reading the store has cost, by way of reading
-    pause.json            why the graph is left alone until it has come to rest
-    waiting.json          changes that were seen and are too small to be taken yet
-    run.json, run.lock    how the scheduled sync is getting on; held (flock) while it runs
+    costs.json            measured cost of reading the store, by method
+    pause.json            why the sync is paused until the graph is at rest
+    waiting.json          changes that are still too small to be taken
+    run.json, run.lock    status of the scheduled sync; held (flock) while it runs
     CURRENT               which version is current, and the highest number ever given
-    history.jsonl         what was committed, a line for every version
-    current.json          the same for readers without kgsync, with what they need to know
+    history.jsonl         what was committed, one line per version
+    current.json          the current version, for readers without kgsync
     literals.json         the copies of vectors in the store, finished or not
-    literals/             what graphs of literals that roll held when they were last complete
-    metadata.oxigraph/    the metadata, where the store of the graph cannot be written
+    literals/             contents of the rolling literal graphs when last complete
+    metadata.oxigraph/    the metadata, if the source store cannot be written
     000042/manifest.json  what the version is, with a checksum of every file in it
     000042/uncommitted    there until CURRENT has named the version
-    000042/graph/         term ids, edges, living elements
+    000042/graph/         term ids, edges, active elements
     000042/embeddings/    the sidecar files
 
-A version is written beside, synced to disk and renamed; it exists once CURRENT names it. Retention
-removes a version's files and keeps its manifest, which is the history. Every file has a checksum of
-itself, or is in a manifest with one; those that can be found out again are taken for missing when
-they do not match it.
+A version is written to a draft folder, synced to disk and renamed; it exists once CURRENT names it.
+Retention removes a version's files and keeps its manifest, which is the history. Every file has a
+checksum, in itself or in a manifest; a file that can be computed again counts as missing if its
+checksum does not match.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class State:
     """A state directory."""
 
     def __init__(self, path: Path, store: str | None = None) -> None:
-        """Name a directory; nothing is read or made yet.
+        """Use a directory; nothing is read or created yet.
 
         Args:
             path: The directory.
-            store: The store whose embeddings it holds; None where that cannot be told.
+            store: The store whose embeddings it holds; None if unknown.
 
         Raises:
-            ConfigError: No directory can have that path.
+            ConfigError: The path is not valid for a directory.
         """
         self.path = Path(checked_path(path))
         self._store = store
@@ -77,12 +77,12 @@ class State:
 
     @property
     def workspace(self) -> Path:
-        """Where an adapter may remember things that can be found out again."""
+        """Folder in which an adapter may cache things."""
         return self.path / "endpoint"
 
     @property
     def exists(self) -> bool:
-        """Whether the directory holds a state, be it a damaged one."""
+        """Whether the directory holds a state, even a damaged one."""
         if (self.path / "state.json").exists():
             return True
         # A process killed while it made the state leaves a pointer to nothing.
@@ -98,7 +98,7 @@ class State:
         return uuid_of(self.path / "state.json", self._store)
 
     def check_identity(self) -> None:
-        """See that this is a state of this store, in a format that is known.
+        """Check that this is a state of this store, in a known format.
 
         Raises:
             StateError: It is not.
@@ -107,7 +107,7 @@ class State:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the state for one writer. A process that dies holds nothing.
+        """Lock the state for one writer. The lock ends with its process.
 
         Raises:
             StateLockedError: Another process holds it.
@@ -154,13 +154,13 @@ class State:
     def next_number(self) -> int:
         """The number of the next version.
 
-        Numbers never repeat: one that is on the disk is not given again, whatever CURRENT says.
+        Numbers never repeat: one that is on disk is not used again, whatever CURRENT says.
         """
         pointer = self._pointer_or_none()
         return max(pointer.highest if pointer else 0, *self._on_disk(pointer), 0) + 1
 
     def has(self, number: int) -> bool:
-        """Whether there is such a committed version; it need not have files any more."""
+        """Whether a committed version has this number; its files may be gone."""
         return number in self._on_disk(self._pointer_or_none()) and self._folder(number).is_dir()
 
     def version(self, number: int) -> VersionFolder:
@@ -177,13 +177,13 @@ class State:
 
     @property
     def history(self) -> History:
-        """What was committed, without a look at every manifest."""
+        """What was committed, without reading every manifest."""
         if (self.path / "state.json").exists():
             self._history.refresh(self._committed_after, self._entry)
         return self._history
 
     def readable_versions(self) -> list[VersionFolder]:
-        """All committed versions, oldest first, those with a damaged manifest left out."""
+        """All committed versions, oldest first, except those with a damaged manifest."""
         return self._readable(self.history.entries)
 
     def _readable(self, numbers: Iterable[int]) -> list[VersionFolder]:
@@ -219,7 +219,7 @@ class State:
                 raise
 
     def seal(self, draft: Path, manifest: Manifest) -> VersionFolder:
-        """Give a draft its name. It is not committed yet.
+        """Give a draft its final name. It is not committed yet.
 
         Args:
             draft: A folder whose files are on the disk already.
@@ -239,16 +239,16 @@ class State:
         return VersionFolder(target, manifest)
 
     def _replace(self, target: Path, draft: Path) -> None:
-        """Put a draft in the place of a version that was never committed.
+        """Replace a version that was never committed by a draft.
 
         Raises:
             StateCorruptedError: It may have been.
         """
         if not self._is_replaceable(int(target.name), self._pointer()):
             raise StateCorruptedError(
-                f"{target} is there already and is not overwritten; move it out of {self.path}"
+                f"{target} already exists and is not overwritten; move it out of {self.path}"
             )
-        # Moved as a whole: half of it would look like a version that is damaged.
+        # Moved as a whole: half of it would look like a damaged version.
         target.rename(_replaced(draft))
         draft.rename(target)
         shutil.rmtree(_replaced(draft))
@@ -261,7 +261,7 @@ class State:
         return VersionFolder(folder.path, amended)
 
     def check_space(self, like: VersionFolder | None) -> None:
-        """See before any work that the disk has room for a version as large as another one.
+        """Check before any work that the disk has space for a version as large as another one.
 
         Raises:
             StateWriteError: It has not.
@@ -281,7 +281,7 @@ class State:
             self._complete()
 
     def superfluous(self, keep: int, current: VersionFolder) -> list[int]:
-        """Versions that have files beyond the number to keep.
+        """Versions with files, beyond the number to keep.
 
         The current version counts first, then the one it came from, then the last ones.
         """
@@ -300,7 +300,7 @@ class State:
             self.history.drop(numbers)
 
     def set_aside_current(self) -> None:
-        """Move a damaged current version out of the way, without losing what is left of it."""
+        """Move a damaged current version aside, keeping what is left of it."""
         pointer, highest = self._pointer_or_none(), self.next_number() - 1
         with self.writing("the damaged version"):
             if pointer is None:
@@ -321,7 +321,7 @@ class State:
             create_identity(self.path / "state.json", self._store)
 
     def _complete(self) -> None:
-        """Do what a killed process, or an older kgsync, left undone; only called under the lock."""
+        """Complete what a killed process or an older kgsync left; only called under the lock."""
         pointer = self._pointer_or_none()
         if pointer is None:
             return
@@ -347,7 +347,7 @@ class State:
             raise StateCorruptedError(f"cannot read {path}: {error}; {self._remedy()}") from error
 
     def _pointer_or_none(self) -> Pointer | None:
-        """None if CURRENT is damaged: what can be done without it is done."""
+        """The pointer, or None if CURRENT is damaged."""
         with suppress(StateCorruptedError):
             return self._pointer()
         return None
@@ -356,15 +356,15 @@ class State:
         shown = self.recall("current.json") or {}
         which = f" (current.json names version {shown['version']})" if "version" in shown else ""
         return (
-            f"no version is lost: name the one to go on from with `kgsync rollback`{which}, or "
-            "restore the file from a backup, or train anew with `kgsync rebuild`"
+            f"no version is lost: choose one with `kgsync rollback`{which}, or "
+            "restore the file from a backup, or retrain with `kgsync rebuild`"
         )
 
     def _point(self, version: int | None, highest: int) -> None:
         Pointer(version, highest).write(self.path / "CURRENT")
 
     def _on_disk(self, pointer: Pointer | None) -> set[int]:
-        """Numbers that are taken, also by versions that were set aside."""
+        """Numbers in use, including those of versions that were set aside."""
         try:
             with os.scandir(self.path) as found:
                 names = [_FOLDER.fullmatch(each.name) for each in found]
@@ -397,25 +397,25 @@ class State:
         return self.path / f"{number:06d}"
 
     def recall(self, name: str) -> Any:
-        """What was remembered under a name; None if nothing was, or it is damaged."""
+        """The note of a name; None if there is none, or it is damaged."""
         try:
             return unsealed(json.loads((self.path / name).read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return None  # it is only found out once more
 
     def remember(self, name: str, value: dict[str, Any]) -> None:
-        """Keep something small, as JSON with a checksum; only called under the lock."""
+        """Store a note, as JSON with a checksum; only called under the lock."""
         with self.writing(name):
             write_file(self.path / name, json.dumps(sealed(value)))
 
     def forget(self, name: str) -> None:
-        """Keep something no longer; only called under the lock."""
+        """Delete a note; only called under the lock."""
         with self.writing(name):
             (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Turn a refusal of the disk into an error that says what is still safe."""
+        """Turn a failed write into an error that says what is still safe."""
         try:
             yield
         except OSError as error:
@@ -428,5 +428,5 @@ class State:
 
 
 def _replaced(draft: Path) -> Path:
-    """Where what a draft replaces goes first."""
+    """Temporary place of a folder that a draft replaces."""
     return draft.with_name(f"{draft.name}-replaced")

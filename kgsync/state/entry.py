@@ -1,4 +1,4 @@
-"""current.json: the stable entry point of those who read a state without kgsync."""
+"""current.json: the stable entry point for reading a state without kgsync."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "current.json"
 
 
 def show_current(state: State, folder: VersionFolder) -> None:
-    """Make current.json name a version, if it does not; only called under the lock.
+    """Write a version into current.json, if it is not there; only called under the lock.
 
     Args:
         state: The state.
@@ -23,7 +23,7 @@ def show_current(state: State, folder: VersionFolder) -> None:
 
     Raises:
         StateCorruptedError: The committed version cannot be read.
-        StateWriteError: The disk refused.
+        StateWriteError: Writing to disk failed.
     """
     shown, manifest = state.recall(NAME), folder.manifest
     if isinstance(shown, dict) and (shown.get("version"), shown.get("created")) == (

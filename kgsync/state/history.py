@@ -1,10 +1,10 @@
-"""What was committed, in one file that grows at its end, so that no step reads every manifest.
+"""What was committed, in one append-only file, so that no step reads every manifest.
 
-    history.jsonl    a line for every version, and one whenever files of versions were removed
+    history.jsonl    one line per version, and one whenever files of versions were removed
 
-Every line has a checksum of itself. The manifests are what counts: a line that is missing, because
-a process was killed before it wrote it, is made from its manifest, and a file that is damaged is
-written anew from all of them.
+Every line has its own checksum. The manifests are authoritative: a line that is missing, because a
+process was killed before it wrote it, is made from its manifest, and a damaged file is written
+again from all manifests.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class History:
     def refresh(
         self, numbers: Callable[[int], Iterable[int]], read: Callable[[int], Entry]
     ) -> None:
-        """Learn what the file says by now, and what it misses. Nothing is written.
+        """Read what is new in the file, and find what it lacks. Nothing is written.
 
         Args:
             numbers: The committed versions after one, ascending.
@@ -89,10 +89,10 @@ class History:
         self._note({"aside": version})
 
     def save(self) -> None:
-        """Write what the file misses; only called under the lock.
+        """Write what the file lacks; only called under the lock.
 
         Raises:
-            OSError: The disk refused.
+            OSError: Writing to disk failed.
         """
         if self._is_damaged:
             self._rewrite()

@@ -21,17 +21,17 @@ def create_identity(path: Path, store: str | None) -> None:
     """Give a new state its identity.
 
     Raises:
-        OSError: The disk refused.
+        OSError: Writing to disk failed.
     """
     identity = {"format": FORMAT, "uuid": str(uuid.uuid4()), "store": store}
     write_file(path, json.dumps(sealed(identity)))
 
 
 def reseal_identity(path: Path) -> None:
-    """Add the checksum that older kgsyncs did not write.
+    """Add the checksum that older versions of kgsync did not write.
 
     Raises:
-        OSError: The disk refused.
+        OSError: Writing to disk failed.
         StateCorruptedError: The file is damaged.
     """
     write_file(path, json.dumps(sealed(_identity(path))))
@@ -42,7 +42,7 @@ def uuid_of(path: Path, store: str | None) -> str:
 
     Args:
         path: The file.
-        store: The store that the state should belong to; None where that cannot be told.
+        store: The store that the state should belong to; None if unknown.
 
     Raises:
         StateCorruptedError: The file is damaged.
@@ -52,7 +52,7 @@ def uuid_of(path: Path, store: str | None) -> str:
     if None not in (store, data["store"]) and data["store"] != store:
         raise StateError(
             f"the state in {path.parent} belongs to the store {data['store']}, not to {store}; "
-            "name another state directory (state.path), or, if that store has moved, correct "
+            "choose another state directory (state.path), or, if that store has moved, correct "
             f'"store" in {path} and remove its "sha256"'
         )
     return str(data["uuid"])

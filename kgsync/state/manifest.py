@@ -1,4 +1,4 @@
-"""What is recorded of every version, in the state and in the metadata graph."""
+"""What is recorded about every version, in the state and in the metadata graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Manifest"]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a version is; everything but the data itself."""
+    """The description of a version; everything but its data."""
 
     version: int
     previous: int | None
@@ -24,6 +24,6 @@ class Manifest:
     files: dict[str, dict[str, Any]]
     """Path inside the folder -> sha256, bytes."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Everything that was set, by section; what names a place or a person is left out."""
+    """All settings by section, except those that name a place or a person."""
     software: str = ""
-    """Version of kgsync that made it; empty if that was not recorded."""
+    """Version of kgsync that made it; empty if not recorded."""

@@ -1,4 +1,4 @@
-"""Tables of a safetensors file where they lie on disk, without reading them."""
+"""Memory-mapped tables of a safetensors file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def map_tables(path: Path) -> dict[str, NDArray[np.float32]]:
     """The float32 tables of a file by name, memory-mapped and read-only.
 
     Raises:
-        StateCorruptedError: The file is missing, cut, or not what kgsync writes.
+        StateCorruptedError: The file is missing, truncated, or not written by kgsync.
     """
     try:
         header, start = _header(path)
@@ -34,7 +34,7 @@ def map_tables(path: Path) -> dict[str, NDArray[np.float32]]:
             first, last = (start + int(offset) for offset in entry["data_offsets"])
             shape = tuple(entry["shape"])
             if entry["dtype"] != "F32" or last > size or last - first != 4 * prod(shape):
-                raise ValueError(f"the table {name} does not lie where the header says")
+                raise ValueError(f"the table {name} is not where the header says")
             tables[name] = np.memmap(path, "<f4", mode="r", offset=first, shape=shape)
     except OSError as error:
         raise StateCorruptedError(
@@ -43,7 +43,8 @@ def map_tables(path: Path) -> dict[str, NDArray[np.float32]]:
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateCorruptedError(
-            f"{path} is cut or damaged ({error}); copy the folder again or restore it from a backup"
+            f"{path} is truncated or damaged ({error}); copy the folder again or restore it from "
+            "a backup"
         ) from error
     return dict(tables)
 

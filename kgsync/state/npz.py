@@ -1,4 +1,4 @@
-"""Arrays of an .npz file of unknown origin: looked at before they are given memory."""
+"""Arrays of an untrusted .npz file: checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
         if dtype.hasobject:
             raise ValueError(f"{member.filename} holds Python objects, which are never loaded")
         if size != prod(shape) * dtype.itemsize:
-            raise ValueError(f"{member.filename} says that it has {shape} values, and has not")
+            raise ValueError(
+                f"{member.filename} does not have the shape {shape} that its header declares"
+            )
         data = bytearray(stream.read(size))
         if len(data) != size:
-            raise ValueError(f"{member.filename} ends too early")
+            raise ValueError(f"{member.filename} is truncated")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")

@@ -1,4 +1,4 @@
-"""Finding the sidecar files of a version from any of the places that lead to them."""
+"""Finding the sidecar files of a version from any path that leads to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEDY = "copy the folder again or restore it from a backup"
 
 @dataclass(frozen=True)
 class Description:
-    """What is said about the files of a version."""
+    """The description of the files of a version."""
 
     version: int
     previous: int | None
@@ -74,7 +74,7 @@ class Description:
         try:
             return cls(**{name: content[name] for name in cls.__dataclass_fields__})
         except KeyError as error:
-            raise StateCorruptedError(f"{path} says nothing about {error}; {_REMEDY}") from None
+            raise StateCorruptedError(f"{path} lacks {error}; {_REMEDY}") from None
 
     def verify(self, folder: Path) -> None:
         """Compare every file in a folder with what was written.
@@ -106,7 +106,7 @@ def find_sidecar(path: Path) -> tuple[Path, Description]:
         path: The folder, that of its version, a state directory, or a current.json.
 
     Raises:
-        StateCorruptedError: Nothing usable tells what the files should be.
+        StateCorruptedError: There is no usable description of the files.
         StateError: There are no embeddings at this place.
     """
     if path.is_file() and path.name == DESCRIPTION:
@@ -124,7 +124,7 @@ def find_sidecar(path: Path) -> tuple[Path, Description]:
         return path, Description.of_manifest(manifest)
     if (path / TENSORS).is_file():
         raise StateCorruptedError(
-            f"{path} has no {DESCRIPTION}, so nothing tells whether it is whole; {_REMEDY}"
+            f"{path} has no {DESCRIPTION}, so its files cannot be verified; {_REMEDY}"
         )
     hint = ""
     if (path / "CURRENT").is_file():
@@ -137,5 +137,7 @@ def _through(entry: Path) -> tuple[Path, Description]:
     content = read_json(entry, _REMEDY)  # once: it may be replaced at any time
     folder = content.get("folder")
     if not isinstance(folder, str):
-        raise StateError(f"{entry} names no folder of embeddings; it is no current.json of kgsync")
+        raise StateError(
+            f"{entry} names no folder of embeddings; it is not a current.json of kgsync"
+        )
     return entry.parent / folder, Description.checked(content, entry)

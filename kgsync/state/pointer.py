@@ -1,4 +1,4 @@
-"""CURRENT: the file whose replacement is the commit, with a checksum of itself."""
+"""CURRENT: the file whose replacement is the commit, with its own checksum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pointer:
     version: int | None
     highest: int
     is_sealed: bool = True
-    """Whether the file has a checksum; older kgsyncs wrote none."""
+    """Whether the file has a checksum; older versions of kgsync wrote none."""
 
     @classmethod
     def read(cls, path: Path) -> Pointer:
@@ -39,10 +39,10 @@ class Pointer:
         return cls(**values, is_sealed="sha256" in content)
 
     def write(self, path: Path) -> None:
-        """Replace the file in one step.
+        """Replace the file atomically.
 
         Raises:
-            OSError: The disk refused.
+            OSError: Writing to disk failed.
         """
         content = {"version": self.version, "highest": self.highest}
         write_file(path, json.dumps(sealed(content)) + "\n")

@@ -1,4 +1,4 @@
-"""What a step did, in values that print, compare and travel as JSON."""
+"""Reports of steps, as plain values that print, compare and serialise to JSON."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class StepReport:
     graph_version: str | None = None
     """Name of the graph version it belongs to."""
     behind: int = 0
-    """Graph versions that are still to do."""
+    """Number of pending graph versions."""
     gathered: tuple[str, ...] = ()
     """Graph versions whose changes were taken, or wait, together."""
     waiting_until: str | None = None
-    """Action "waiting": when the change will be taken, however small."""
+    """Action "waiting": when the change is taken at the latest, however small."""
     triples: dict[str, int] = field(default_factory=dict)
     """Edges of the version by part."""
     entities: int = 0
     relations: int = 0
     untrained: int = 0
-    """Elements without a training edge: they keep their start vector."""
+    """Elements without a training edge: they keep their initial vector."""
     change: ChangeCounts | None = None
     skipped: dict[str, int] = field(default_factory=dict)
     """Triples that are not embedded, by reason."""
     adopted: dict[str, int] = field(default_factory=dict)
     """After adoption: vectors adopted, elements without one, vectors unused."""
     quality_before: Quality | None = None
-    """With survivors' old vectors and new elements as they were before any training."""
+    """Before training: old vectors of remaining elements, initial vectors of new ones."""
     quality: Quality | None = None
-    """On the test part."""
+    """On the test edges."""
     validation: Quality | None = None
-    """On the validation part, at the best epoch: Hits@10 has decided."""
+    """On the validation edges, at the best epoch by Hits@10."""
     stability: dict[str, dict[str, float] | None] | None = None
     """How far the vectors of "entity" and "relation" moved: nmc, shared, sample, error."""
     epochs: int = 0
@@ -59,12 +59,12 @@ class StepReport:
     way: str = ""
     """How the change was found: "scan", "difference", "buckets" or "changes"."""
     caveat: str = ""
-    """What could not be seen that way, and when it will be."""
+    """What this method cannot detect, and when it will be found."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall time by phase."""
     cost: Cost = field(default_factory=Cost)
     peak_memory_mb: float = 0.0
-    """Of the step, where the system tells; else of the process so far."""
+    """Of the step, if the system provides it; otherwise of the process so far."""
     literals: dict[str, float] | None = None
     """Vectors written as literals: written, removed, unchanged, left_out; and how far those that
     were replaced had moved: farthest, mean."""
@@ -74,7 +74,7 @@ class StepReport:
 
     @property
     def scores_per_second(self) -> float | None:
-        """Triples scored in a second of training or updating, validations included."""
+        """Triples scored per second of training or updating, including validation."""
         spent = sum(self.seconds.get(name, 0.0) for name in ("train", "start vectors", "update"))
         return self.cost.score_evaluations / spent if spent else None
 
@@ -115,7 +115,7 @@ class StepReport:
         )
 
     def summary(self) -> list[str]:
-        """Size, quality, cost and warnings, a line each."""
+        """Size, quality, cost and warnings, one line each."""
         edges = f"{sum(self.triples.values()):,} edges ({named_counts(self.triples)})"
         lines = [f"{edges}, {self.entities:,} entities, {self.relations:,} relations"]
         if self.gathered:
@@ -148,7 +148,7 @@ class StepReport:
         lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")
         if self.cost.score_evaluations and self.scores_per_second:
             million = self.scores_per_second / 1e6
-            lines.append(f"{million:.2f} M scores a second, peak {self.peak_memory_mb:,.0f} MB")
+            lines.append(f"{million:.2f} M scores per second, peak {self.peak_memory_mb:,.0f} MB")
         lines += [f"note: {self.caveat}"] if self.caveat else []
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.behind:
@@ -158,20 +158,20 @@ class StepReport:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the next step would do; nothing was touched."""
+    """What the next step would do; nothing was changed."""
 
     graph_version: str | None
     """Name of the next graph version, or None if there is nothing to do."""
     order: Order
     """How the versions are ordered."""
     behind: int
-    """Graph versions that are still to do."""
+    """Number of pending graph versions."""
     pending: tuple[str, ...]
     """Graphs that match but are not issued yet."""
     passed_over: tuple[str, ...] = ()
-    """Graphs that turned up late, before the current version: they will not be taken."""
+    """Graphs added late, before the current version: they are skipped."""
     empty: tuple[str, ...] = ()
-    """Graphs that the catalogue names before the next version, and that have no triples."""
+    """Graphs without triples that the catalogue lists before the next version."""
     gathered: tuple[str, ...] = ()
     """Graph versions before it whose changes would be taken with it."""
     waiting_until: str | None = None
@@ -182,9 +182,9 @@ class Plan:
     skipped: dict[str, int] = field(default_factory=dict)
     way: str = ""
     reason: str = ""
-    """Why the change was found that way."""
+    """Why this method was used."""
     caveat: str = ""
-    """What could not be seen that way, and when it will be."""
+    """What this method cannot detect, and when it will be found."""
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -207,8 +207,8 @@ class Plan:
 
 
 def waiting_line(change: ChangeCounts | None, until: str | None) -> str:
-    """What waits, and until when."""
-    return f"waiting: {_size(change):,} changed triples, until more have gathered or {until}"
+    """One line: what waits, and until when."""
+    return f"waiting: {_size(change):,} changed triples, until min_change is reached or {until}"
 
 
 def _size(change: ChangeCounts | None) -> int:
@@ -225,7 +225,7 @@ def describe_quality(quality: Quality) -> str:
 
 
 def describe_validation(quality: Quality) -> str:
-    """One line: Hits@10 with its error, and what it was found on."""
+    """One line: Hits@10 with its error, and the edges it was measured on."""
     triples, all_ = int(quality["triples"]), int(quality["sampled_from"])
     sampled = f" of {all_:,}" if triples < all_ else ""
     error = f" ± {quality['hits@10_error']:.3f}" if sampled else ""
@@ -233,6 +233,6 @@ def describe_validation(quality: Quality) -> str:
 
 
 def named_counts(counts: dict[str, int]) -> str:
-    """The counts that are not zero, in words."""
+    """The non-zero counts, in words."""
     found = ((name.replace("_", " "), count) for name, count in counts.items() if count)
     return ", ".join(f"{count:,} {name}" for name, count in found)

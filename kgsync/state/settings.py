@@ -12,7 +12,7 @@ __all__ = ["StateSettings", "VersionSettings"]
 
 @dataclass(frozen=True)
 class StateSettings:
-    """Where kgsync keeps what it knows."""
+    """Where kgsync keeps its versions, history and notes."""
 
     path: str | None = setting(
         None,

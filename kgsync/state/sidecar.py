@@ -51,7 +51,7 @@ FILES = {
     DELTA: "application/vnd.apache.parquet",
     DESCRIPTION: "application/json",
 }
-"""File name -> media type. Versions of older kgsyncs lack the last two."""
+"""File name -> media type. Older versions of kgsync did not write the last two."""
 
 Table = NDArray[np.float32]
 
@@ -64,7 +64,7 @@ class Sidecar:
     iris: dict[str, Any]
     """"entity" and "relation" -> Arrow string array, in row order."""
     trained: dict[str, NDArray[np.bool_]]
-    """Whether a row has had any training triple."""
+    """Whether a row has a training triple."""
     delta: Any
     """What differs from the previous version, as an Arrow table; see `kgsync.state.delta`."""
     about: dict[str, Any]
@@ -122,7 +122,7 @@ def read_tables(folder: Path) -> dict[str, Table]:
 
 
 def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
-    """Vectors of any origin, keyed by IRI, to be adopted.
+    """Load existing vectors by IRI, to adopt them.
 
     Args:
         path: A Parquet file with the columns `iri`, `kind` ("entity" or "relation") and `vector`;
@@ -130,7 +130,7 @@ def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
             `relation_vectors`.
 
     Raises:
-        ConfigError: The file cannot be read so.
+        ConfigError: The file cannot be read, or has another layout.
     """
     try:
         if path.suffix == ".npz":
@@ -150,7 +150,7 @@ def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
             raise ConfigError(f"{path} has rows without an IRI, kind or vector")
         strange = set(pc.unique(table["kind"]).to_pylist()) - {"entity", "relation"}
         if strange:
-            raise ConfigError(f"{path} has rows of a kind that is no entity or relation: {strange}")
+            raise ConfigError(f"{path} has rows whose kind is not entity or relation: {strange}")
         found = {}
         for kind in ("entity", "relation"):
             rows = table.filter(pc.equal(table["kind"], kind)).combine_chunks()

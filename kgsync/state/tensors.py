@@ -1,6 +1,6 @@
-"""Writing safetensors files that are the same, byte by byte, for the same tables.
+"""Writing safetensors files: the same tables give the same bytes.
 
-The library writes the metadata of the header in an order that differs from run to run.
+The library writes the metadata of the header in an order that varies between runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write_tensors(
         metadata: Texts for the header.
 
     Raises:
-        OSError: The disk refused.
+        OSError: Writing to disk failed.
     """
     with path.open("wb") as file:
         dump_tensors(file, tables, metadata)

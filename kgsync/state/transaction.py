@@ -1,7 +1,7 @@
-"""One version on its way into the state: put together aside, checked, then made current at once.
+"""One transaction: a new version is written aside, checked, then made current atomically.
 
-Whatever ends a transaction before `commit` leaves the last version current; what is left of the
-draft is replaced by the next one. What is cut off after `commit` is repaired by the next step.
+If a transaction ends before `commit`, the last version stays current, and the next transaction
+replaces what is left of the draft. The next step repairs what was interrupted after `commit`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Requirement(Protocol):
     """A condition that a version has to meet before it becomes the current one."""
 
     def check(self, draft: Transaction) -> None:
-        """See whether it is met, as far as that can be told by now.
+        """Check the condition, as far as it can be checked yet.
 
-        Called when the reading is known, before the work of learning, and again when there is a
-        report, before anything is written.
+        Called when the reading is known, before training, and again when there is a report, before
+        anything is written.
 
         Raises:
             KgsyncError: It is not met; the base stays current.
@@ -48,7 +48,7 @@ def transaction(
     settings: VersionSettings,
     phases: Phases,
 ) -> Iterator[Transaction]:
-    """Hold the lock of a state while one version is made.
+    """Lock a state while one version is made.
 
     Args:
         state: The state.
@@ -77,7 +77,7 @@ class Transaction:
         self.state = state
         self.phases = phases
         self.cost = Cost()
-        """Counters for whoever learns."""
+        """Cost counters of the training."""
         self.reading: Reading | None = None
         """What the version is made from, once it was taken."""
         self.contents: Contents | None = None
@@ -101,7 +101,7 @@ class Transaction:
 
     @cached_property
     def number(self) -> int:
-        """The number of the version; it was never used for a committed one."""
+        """The number of the version; no committed version has ever had it."""
         return self.state.next_number()
 
     @property
@@ -142,31 +142,31 @@ class Transaction:
         self._warnings = (*self._warnings, *warnings)
 
     def rescue_base(self) -> None:
-        """Go on without a base that is damaged: it is set aside, and ids start anew.
+        """Continue without a damaged base: it is set aside, and ids are assigned anew.
 
         Raises:
-            StateError: The identity of the state is damaged, too, which nothing here cures.
+            StateError: The identity of the state is damaged too, which this cannot repair.
         """
         self.state.check_identity()
         try:
             if self.base is not None:
-                self.base.check_graph()  # its ids are carried on
+                self.base.check_graph()  # its ids are kept
         except StateCorruptedError as error:
             self.state.set_aside_current()
             self.base = None
-            self.warn(f"ids start anew, the damaged version was set aside: {error}")
+            self.warn(f"ids are assigned anew, the damaged version was set aside: {error}")
 
     def repair(self) -> None:
-        """Do what an earlier transaction was kept from after its commit, in the state.
+        """Complete what an earlier transaction left undone in the state after its commit.
 
         Raises:
-            StateError: The committed version cannot be read, or the disk refused.
+            StateError: The committed version cannot be read, or writing to disk failed.
         """
         if self.base is not None:
             show_current(self.state, self.base.folder)
 
     def require(self, *requirements: Requirement) -> None:
-        """Make the commit depend on some conditions."""
+        """Add conditions for the commit."""
         self._requirements += requirements
 
     def take(self, reading: Reading) -> None:
@@ -179,7 +179,7 @@ class Transaction:
         self._check()
 
     def nothing_new(self, warnings: tuple[str, ...] = ()) -> StepReport:
-        """What a step reports that commits nothing."""
+        """The report of a step that commits nothing."""
         base = self.base
         return StepReport(
             "nothing new",
@@ -189,7 +189,7 @@ class Transaction:
         )
 
     def check_space(self) -> None:
-        """See before any work that the disk has room for a version as large as the base.
+        """Check before any work that the disk has space for a version as large as the base.
 
         Raises:
             StateWriteError: It has not.
@@ -201,7 +201,7 @@ class Transaction:
 
         Raises:
             KgsyncError: A requirement is not met.
-            StateWriteError: The disk refused.
+            StateWriteError: Writing to disk failed.
         """
         number = self.number
         contents = prepare(number, self.taken, learned, self.base, self._settings)
@@ -227,24 +227,24 @@ class Transaction:
         self._folder = self.state.amend(self.folder, self._report.to_json())
         count = int(literals.get("left_out", 0))
         if count:
-            why = "because stores refuse the IRIs; they are in the sidecar files"
-            self.warn(f"{count:,} vector(s) are not among the literals, {why}")
+            why = "because the store refuses their IRIs; they are in the sidecar files"
+            self.warn(f"{count:,} vector(s) were not written as literals, {why}")
 
     def restore(self, chosen: CommittedVersion) -> None:
         """Take an older version, as it is, in place of a new one.
 
         Raises:
-            StateCorruptedError: A file of it is not what was committed.
+            StateCorruptedError: One of its files does not match its checksum.
         """
         for name in chosen.manifest.files:
             chosen.folder.verified(name)
         self.number, self._folder = chosen.number, chosen.folder
 
     def commit(self) -> None:
-        """Make the version the current one, by moving the one pointer.
+        """Make the version the current one, by replacing the pointer.
 
         Raises:
-            StateWriteError: The disk refused.
+            StateWriteError: Writing to disk failed.
         """
         with self.phases("commit"):
             self.state.commit(self.folder.manifest.version)
@@ -288,12 +288,12 @@ class Transaction:
     def _not_shown(self, error: KgsyncError | OSError) -> None:
         number = self.folder.manifest.version
         if self._report is not None:
-            self.warn(f"version {number} is committed, but not all is published: {error}")
+            self.warn(f"version {number} is committed, but publishing is incomplete: {error}")
             return
         kind = type(error) if isinstance(error, KgsyncError) else StateWriteError
         raise kind(
-            f"version {number} is current in the state, but not all is published; the next step "
-            f"will see to it: {error}"
+            f"version {number} is current in the state, but publishing is incomplete; the next "
+            f"step completes it: {error}"
         ) from error
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""The folder of one committed version: its manifest, and files that are checked before use."""
+"""The folder of one committed version: its manifest, and its files, checked before use."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class VersionFolder:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write what a version is, with a checksum.
+    """Write the manifest of a version, with a checksum.
 
     Raises:
-        OSError: The disk refused.
+        OSError: Writing to disk failed.
     """
     body = vars(manifest)
     text = json.dumps({"sha256": digest_of(body), "manifest": body}, indent=1)

@@ -35,11 +35,11 @@ Vector = NDArray[np.float32]
 
 
 class ReplacedError(StateError):
-    """Another process made another version current, and removed the files that were being read."""
+    """Another process replaced the current version and removed the files being read."""
 
 
 FOLLOWED = Retry(10, transient=(ReplacedError,))
-"""How often to follow a current version that moves while it is read."""
+"""Retries if the current version is replaced while it is read."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class Prediction:
 
     iri: str
     score: float
-    """The model's score; only its order means something."""
+    """The model's score; only the order of scores is meaningful."""
     known: bool | None
-    """Whether the graph has this triple already; None where the graph is not at hand."""
+    """Whether the graph already has this triple; None without the graph."""
 
 
 def load(path: Path | str, *, verify: bool = True) -> Embeddings:
     """Open the vectors of one version; the tables stay on disk until they are used.
 
-    What is open stays readable when the files are removed, as old versions are.
+    Open vectors stay readable when the files are removed.
 
     Args:
         path: An `embeddings` folder, wherever it was copied to; or the folder of a version; or a
@@ -73,8 +73,8 @@ def load(path: Path | str, *, verify: bool = True) -> Embeddings:
         verify: Compare the checksum of every file, which reads all of them once.
 
     Raises:
-        StateCorruptedError: A file is missing or is not what was written.
-        StateError: There are no embeddings at this place, or of another format.
+        StateCorruptedError: A file is missing or damaged.
+        StateError: There are no embeddings at this path, or they have another format.
     """
 
     def opened() -> Embeddings:
@@ -87,14 +87,14 @@ def load(path: Path | str, *, verify: bool = True) -> Embeddings:
             if find_sidecar(Path(path)) == found:
                 raise
         raise ReplacedError(
-            f"{path} leads to another version each time it is read; try again later"
+            f"{path} points to another version each time it is read; try again later"
         )
 
     return FOLLOWED.call(opened)
 
 
 class Embeddings:
-    """The vectors of one version by IRI; `kgsync.load` and `KGSync.at` give them."""
+    """The vectors of one version by IRI, from `kgsync.load` or `KGSync.at`."""
 
     def __init__(self, source: Source) -> None:
         """Read from a source."""
@@ -138,7 +138,7 @@ class Embeddings:
     # -- vectors -----------------------------------------------------------------------------------
 
     def vector(self, iri: str, kind: Kind = "entity") -> Vector:
-        """The vector of an entity or a relation, as a numpy array of its own.
+        """The vector of an entity or a relation, as a new numpy array.
 
         Raises:
             UnknownTermError: It has none in this version (also a KeyError).
@@ -166,7 +166,7 @@ class Embeddings:
         return self._source.iris(_checked(kind))
 
     def table(self, kind: Kind = "entity") -> Vector:
-        """All vectors of a kind; not to be written into. That of files is mapped from the disk."""
+        """All vectors of a kind, read-only; memory-mapped if opened from files."""
         return self._source.tables[_checked(kind)]
 
     @overload
@@ -176,7 +176,7 @@ class Embeddings:
     def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
 
     def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
-        """The k entities whose vectors point most nearly the same way, nearest first.
+        """The k nearest entities by cosine similarity, nearest first.
 
         Args:
             iri: An entity; or several, for a list of neighbours each.
@@ -197,7 +197,7 @@ class Embeddings:
     # -- the model ---------------------------------------------------------------------------------
 
     def score(self, head: str, relation: str, tail: str) -> float:
-        """How plausible the model finds a triple; only the order of scores means something.
+        """The model's score of a triple; only the order of scores is meaningful.
 
         Raises:
             UnknownTermError: An IRI has no vector in this version.
@@ -223,7 +223,7 @@ class Embeddings:
             head: IRI of the head, to predict tails.
             tail: IRI of the tail, to predict heads.
             k: How many.
-            new_only: Leave out answers that the graph has already; needs a state.
+            new_only: Leave out triples that the graph already has; needs a state.
 
         Raises:
             ConfigError: Not exactly one of head and tail is given, or `new_only` is asked of files
@@ -238,8 +238,8 @@ class Embeddings:
         known = self._source.answers(row, relation_row, tails=tails)
         if known is None and new_only:
             raise ConfigError(
-                f"the files at {self.path} do not hold the graph, which tells the new answers from "
-                "the known ones; ask the state they come from (KGSync), or leave out new_only"
+                f"new_only needs the graph, which the files at {self.path} do not contain; "
+                "use the state they come from (KGSync), or leave out new_only"
             )
         score = self._scorer.tails if tails else self._scorer.heads
         scores = score(row, relation_row)
@@ -267,22 +267,22 @@ class Embeddings:
         *,
         force: bool = False,
     ) -> list[Path]:
-        """Write the vectors of a kind in a format of other tools.
+        """Export the vectors of a kind for other tools.
 
         Args:
             path: The file.
             format: "word2vec" (text), "npz" (which holds both kinds), "usearch" (an index, with a
-                Parquet file of its IRIs beside it) or "parquet"; by default as the name ends.
+                Parquet file of its IRIs beside it) or "parquet"; by default from the suffix.
             kind: Whose vectors.
-            force: Overwrite what is there.
+            force: Overwrite existing files.
 
         Returns:
             The files that were written.
 
         Raises:
-            ConfigError: The format is unknown or too small for such IRIs, the file is there
-                already, or usearch is missing.
-            StateWriteError: The disk refused.
+            ConfigError: The format is unknown or too small for such IRIs, the file already
+                exists, or usearch is not installed.
+            StateWriteError: Writing to disk failed.
         """
         vectors = {
             "entity": (self.iris("entity"), self.table("entity")),
@@ -307,5 +307,5 @@ class Embeddings:
 
 def _checked(kind: Kind) -> Kind:
     if kind not in ("entity", "relation"):
-        raise ConfigError(f'the kind is "entity" or "relation", not {kind!r}')
+        raise ConfigError(f'kind must be "entity" or "relation", not {kind!r}')
     return kind

@@ -1,4 +1,4 @@
-"""Vectors in the formats of other tools."""
+"""Export of vectors in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def export(
         path: The file.
         vectors: What there is.
         kind: Whose vectors are written; "npz" holds both kinds.
-        format_: One of `FORMATS`; by default as the name ends.
-        force: Overwrite what is there.
+        format_: One of `FORMATS`; by default from the suffix.
+        force: Overwrite existing files.
 
     Returns:
         The files that were written.
@@ -57,13 +57,13 @@ def export(
     Raises:
         ConfigError: The format is unknown or too small for such IRIs, a file is there already, or
             usearch is missing.
-        StateWriteError: The disk refused.
+        StateWriteError: Writing to disk failed.
     """
     writer = FORMATS[format_of(path, format_)]
     files = [path, *(_beside(path, suffix) for suffix in writer.beside)]
     for file in files:
         if file.exists() and not force:
-            raise ConfigError(f"{file} is there already; overwrite it with --force (force=True)")
+            raise ConfigError(f"{file} already exists; overwrite it with --force (force=True)")
     try:
         with unfinished(*files) as new:
             writer.write(new, vectors if writer.both else {kind: vectors[kind]})
@@ -76,7 +76,7 @@ def export(
 
 
 def format_of(path: Path, format_: str | None = None) -> str:
-    """The format that is asked for, or that the name of a file stands for.
+    """The given format, or the one of the file's suffix.
 
     Raises:
         ConfigError: There is no such format, or the name stands for none.
@@ -86,11 +86,11 @@ def format_of(path: Path, format_: str | None = None) -> str:
             if path.name.lower().endswith(suffix):
                 return name
         raise ConfigError(
-            f"the name {path.name} does not tell a format; name one of {', '.join(FORMATS)}, or "
-            f"let the name end with one of {', '.join(_SUFFIXES)}"
+            f"the name {path.name} has no known suffix; choose one of {', '.join(FORMATS)}, or "
+            f"use a suffix of {', '.join(_SUFFIXES)}"
         )
     if format_ not in FORMATS:
-        raise ConfigError(f"there is no format {format_!r}; there are {', '.join(FORMATS)}")
+        raise ConfigError(f"unknown format {format_!r}; choose one of {', '.join(FORMATS)}")
     return format_
 
 
@@ -146,7 +146,7 @@ def _write_usearch(files: list[Path], vectors: TablesByKind) -> None:
     try:
         index.save(str(path))
     except RuntimeError as error:
-        path.touch()  # usearch does not say why the disk refused, this may
+        path.touch()  # usearch does not say why the write failed, this may
         raise OSError(str(error)) from error
     pq.write_table(pa.table({"key": keys, "iri": iris}), names, compression="zstd")
 

@@ -33,12 +33,12 @@ FUNCTIONS = (COSINE, EUCLIDEAN, VECTOR, SCORE)
 _DOUBLE = f"{XSD}double"
 _VERSION = re.compile(r"(?:.*[#:/]v)?([0-9]{1,18})")
 _REMEMBERED = 256
-"""Vectors that need not be decoded again: one is usually compared with many."""
+"""Cached decoded vectors: one is usually compared with many."""
 _SHOWN = 60
 
 
 class Vectors(Protocol):
-    """The vectors of one version, as `sync.at()` and `kgsync.load()` give them."""
+    """The vectors of one version, as `sync.at()` and `kgsync.load()` return them."""
 
     def iris(self, kind: Any) -> Any:
         """The IRIs of all "entity" or "relation" rows, as an Arrow string array."""
@@ -47,7 +47,7 @@ class Vectors(Protocol):
         """Their vectors, in the same order."""
 
     def score(self, head: str, relation: str, tail: str) -> float:
-        """How plausible the model finds a triple."""
+        """The model's score of a triple."""
 
 
 class _Known(NamedTuple):
@@ -84,12 +84,12 @@ class _Rows:
 class Functions:
     """The functions of one query, or of several that read the same version.
 
-    What goes wrong inside a function is unbound for a store. So the first error is remembered,
-    and `check` raises it.
+    A store treats an error inside a function as unbound. So the first error is kept, and `check`
+    raises it.
     """
 
     def __init__(self, at: Callable[[int | None], Vectors]) -> None:
-        """Name the vectors; nothing is read before a function needs it.
+        """Set the vectors; nothing is read before a function needs it.
 
         Args:
             at: Gives the vectors of a version; of the one that is meant by default for None.
@@ -126,7 +126,7 @@ class Functions:
                 if not least <= len(arguments) <= most:
                     raise ValueError(f"it takes {_count(least, most)}, not {len(arguments)}")
                 return function(*arguments)
-            except Exception as error:  # noqa: BLE001  a store would take any for "unbound"
+            except Exception as error:  # noqa: BLE001  a store would treat any as "unbound"
                 shown = ", ".join(map(_shown, arguments))
                 reason = str(error) or type(error).__name__
                 self._error = QueryError(f"<{name}>({shown}): {reason}")

@@ -1,4 +1,4 @@
-"""The rows of a table that are nearest to others by cosine, exactly."""
+"""Exact nearest rows of a table by cosine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK = 1 << 24
 
 
 def unit_length(table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same directions, of length 1; zero stays zero."""
+    """Rows scaled to length 1; zero rows stay zero."""
     length = np.linalg.norm(table, axis=1, keepdims=True)
     length[length == 0] = 1
     unit: NDArray[np.float32] = (table / length).astype(np.float32)
@@ -24,7 +24,7 @@ def unit_length(table: NDArray[np.float32]) -> NDArray[np.float32]:
 def nearest(
     unit: NDArray[np.float32], rows: NDArray[np.int64], k: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """For each of some rows the k other rows of largest cosine, and the cosines, largest first."""
+    """For each given row, the k other rows with the largest cosine, and the cosines, sorted."""
     at_a_time = max(1, _BLOCK // max(1, len(unit)))
     for start in range(0, len(rows), at_a_time):
         block = rows[start : start + at_a_time]

@@ -1,4 +1,4 @@
-"""Why an empty answer would be wrong: the store lacks what the query is about."""
+"""Checks that the store holds what a query is about; otherwise an empty result would mislead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_graphs(
     known: Mapping[str, Filled],
     source: Callable[[], str],
 ) -> None:
-    """See that the store holds the graph of the version, or the one given instead.
+    """Check that the store holds the graph of the version, or the one given instead.
 
     Args:
         store: Where the query is about to be run.
@@ -56,7 +56,7 @@ def check_metadata(
     given: Mapping[str, object],
     known: Mapping[str, Filled],
 ) -> None:
-    """See that there is any metadata, if a query is about it.
+    """Check that there is metadata, if a query is about it.
 
     Raises:
         ConfigError: There is none.
@@ -64,7 +64,7 @@ def check_metadata(
     for metadata in _meant(query, given, known, {"metadata"}).values():
         if not _holds(store, metadata):
             raise ConfigError(
-                f"query {query.name}: {store.label} holds no metadata in <{metadata}>; see whether "
+                f"query {query.name}: {store.label} holds no metadata in <{metadata}>; check that "
                 "publish.metadata is on, and run `kgsync step`, which publishes what is missing"
             )
 
@@ -75,7 +75,7 @@ def check_literals(
     given: Mapping[str, object],
     known: Mapping[str, Filled],
 ) -> None:
-    """See that the versions that are meant have vectors as literals, if a query is about those.
+    """Check that the versions have vectors as literals, if a query is about those.
 
     Raises:
         ConfigError: One has none.

@@ -1,4 +1,4 @@
-"""Asking the store about its embeddings: queries by name or text, with functions over vectors."""
+"""Queries on the published embeddings, by name or text, with functions over vectors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = ["SparqlFunctions", "find_query", "rdflib_functions", "run_query", "sp
 
 _NAME = re.compile(r"[\w-]+")
 _OF_A_VERSION = {"at", "current", "entities", "previous", "source"}
-"""What is filled in, and depends on the version that is meant."""
+"""Filled-in values that depend on the chosen version."""
 
 
 class SparqlFunctions(dict[Any, Callable[..., Any]]):
     """What `pyoxigraph.Store.query` takes as `custom_functions`.
 
-    pyoxigraph takes an error inside a function for "unbound": call `check` once the answer has
-    been read to its end.
+    pyoxigraph treats an error inside a function as "unbound": call `check` once the result has
+    been read completely.
     """
 
     def __init__(self, functions: Functions) -> None:
@@ -73,14 +73,14 @@ def sparql_functions(
 def rdflib_functions(embeddings: Reader | Vectors, *, version: int | None = None) -> Iterator[None]:
     """The functions over vectors, known to rdflib while the block runs.
 
-    rdflib computes rows when they are asked for: read an answer to its end inside the block.
+    rdflib computes rows lazily: read the complete result inside the block.
 
     Args:
         embeddings: A sync, or what `sync.at()` or `kgsync.load()` gives.
         version: As for `sparql_functions`.
 
     Raises:
-        QueryError: At the end of the block, if a function could not use what it was given.
+        QueryError: At the end of the block, if a function was called with invalid arguments.
     """
     adapter: FunctionRegistry = adapter_class("rdflib.Graph")
     functions = _functions(embeddings, version)
@@ -128,7 +128,7 @@ def run_query(
     Raises:
         ConfigError: A parameter is wrong, the store cannot run this query or lacks what it is
             about, or no version can be meant in it.
-        QueryError: A function could not use what it was given.
+        QueryError: A function was called with invalid arguments.
         StateError: There is no such version.
         StoreError: The query is wrong, or the store failed.
     """
@@ -144,7 +144,7 @@ def run_query(
     functions = _functions(sync, at)
     with publish.reading() as store:
         if not isinstance(store, QueryReader):
-            raise ConfigError(f"{store.label} answers no queries: its adapter lacks `query`")
+            raise ConfigError(f"{store.label} cannot run queries: its adapter lacks `query`")
         check_graphs(store, query, given, known, lambda: sync.store)
         texts = _for_every_sync(store, query, given, known) or [text]
         tables = [store.query(one, functions.by_iri) for one in texts]
@@ -173,7 +173,7 @@ def _for_every_sync(
 
 
 def _check_dependence(query: Query, given: Mapping[str, object], text: str) -> None:
-    """Refuse a version for a query whose answer would be the same without."""
+    """Refuse a version for a query that does not depend on it."""
     about = [p.name for p in query.parameters.values() if p.known_as in _OF_A_VERSION]
     if set(about) - given.keys():
         return
@@ -186,12 +186,12 @@ def _check_dependence(query: Query, given: Mapping[str, object], text: str) -> N
 
 
 def _entities(sync: Reader, at: int | None) -> list[str]:
-    """All entities of a version, less those whose IRIs are none for a parser of SPARQL."""
+    """All entities of a version whose IRIs are valid in SPARQL."""
     return list(filter(is_writable, sync.at(at).iris("entity").to_pylist()))
 
 
 def _known(sync: Reader, publish: PublishTarget, at: int | None) -> dict[str, Filled]:
-    """What a query need not be told."""
+    """The values that kgsync fills in."""
     if at is not None:
         sync.at(at)  # a version whose files are gone is an error even if no function is called
     folder = sync.state.current() if at is None else sync.state.version(at)

@@ -30,7 +30,7 @@ class EndpointSource(Protocol):
 
     @property
     def endpoint(self) -> EndpointSettings:
-        """How one is asked."""
+        """How to access one."""
 
 
 class ReaderSettings(Protocol):
@@ -38,7 +38,7 @@ class ReaderSettings(Protocol):
 
     @property
     def source(self) -> EndpointSource:
-        """How an endpoint is asked."""
+        """How to access an endpoint."""
 
     @property
     def publish(self) -> PublishSettings:
@@ -46,12 +46,12 @@ class ReaderSettings(Protocol):
 
 
 class Reader:
-    """What can be read of a sync; nothing is changed by it."""
+    """The read-only part of a sync."""
 
     settings: ReaderSettings
 
     def __init__(self, settings: ReaderSettings, state: Path, store: StoreTarget) -> None:
-        """Name the places.
+        """Set up reading; nothing is opened yet.
 
         Args:
             settings: How an endpoint is asked, and where the metadata is published.
@@ -66,11 +66,11 @@ class Reader:
 
     @property
     def store(self) -> str:
-        """How the store that the graph comes from is named, without credentials."""
+        """Name of the source store, without credentials."""
         return store_label(self._target)
 
     def at(self, version: int | None = None) -> Embeddings:
-        """The vectors of one committed version; of the current one if none is named.
+        """The vectors of one committed version; by default of the current one.
 
         Raises:
             StateError: There is no such version, or its files are gone.
@@ -106,17 +106,17 @@ class Reader:
         return self._ask(lambda view: view.relation_embedding(iri))
 
     def query(self, query: str | Path, /, *, at: int | None = None, **parameters: object) -> Table:
-        """Run a query where the metadata is published; `kgsync query` lists those there are.
+        """Run a query where the metadata is published; `kgsync query` lists all queries.
 
         Args:
-            query: The name of one, a SPARQL text, or the path of a file.
+            query: Name of a query, SPARQL text, or path of a file.
             at: The version that is meant, in placeholders and behind functions; by default the
                 current one.
             parameters: Values for its placeholders; `from_` stands for `from`.
 
         Raises:
             ConfigError: A parameter is wrong, or the store cannot run this query.
-            QueryError: A function could not use what it was given.
+            QueryError: A function was called with invalid arguments.
             StateError: There is no such version.
             StoreError: The query is wrong, or the store failed.
         """
@@ -132,7 +132,7 @@ class Reader:
     def neighbors(self, iri: list[str], k: int = 10) -> list[list[Neighbor]]: ...
 
     def neighbors(self, iri: str | list[str], k: int = 10) -> list[Neighbor] | list[list[Neighbor]]:
-        """The k entities nearest to one by cosine, nearest first; for several, a list each."""
+        """The k nearest entities by cosine, nearest first; for a list of IRIs, one list each."""
         return self._ask(lambda view: view.neighbors(iri, k))
 
     def predict(
@@ -151,7 +151,7 @@ class Reader:
             head: IRI of the head, to predict tails.
             tail: IRI of the tail, to predict heads.
             k: How many.
-            new_only: Leave out answers that the graph has already.
+            new_only: Leave out triples that the graph already has.
         """
         return self._ask(
             lambda view: view.predict(
@@ -160,7 +160,7 @@ class Reader:
         )
 
     def _ask(self, ask: Callable[[Embeddings], T]) -> T:
-        """Ask the current version, whichever another process has made the current one by then."""
+        """Read from the current version, and follow if another process replaces it."""
         from kgsync.vectors.embeddings import FOLLOWED, ReplacedError
 
         def ask_current() -> T:
@@ -171,7 +171,7 @@ class Reader:
                 if self.state.is_current(view.version):
                     raise
             raise ReplacedError(
-                f"{self.state.path} has another version each time it is read; try again later"
+                f"{self.state.path} has a new version each time it is read; try again later"
             )
 
         return FOLLOWED.call(ask_current)
@@ -179,7 +179,7 @@ class Reader:
     def history(self) -> list[StepReport]:
         """The reports of all committed versions, oldest first.
 
-        Those that cannot be read any more are left out; `status` names them.
+        Damaged ones are left out; `status` lists them.
         """
         return [StepReport.from_json(v.manifest.report) for v in self.state.readable_versions()]
 

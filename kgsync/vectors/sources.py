@@ -48,7 +48,7 @@ class Source(Protocol):
 
     @property
     def tables(self) -> Tables:
-        """Every table of the model by name; not to be written into."""
+        """Every table of the model by name; read-only."""
 
     def iris(self, kind: Kind) -> Any:
         """The IRIs of all rows of a kind, as an Arrow string array."""
@@ -69,7 +69,7 @@ class Source(Protocol):
         """What the step did that made the version.
 
         Raises:
-            StateError: It is not at hand.
+            StateError: It is not available.
         """
 
 
@@ -127,7 +127,7 @@ class SidecarSource:
 
 
 class CommittedSource:
-    """A version in a state; its parts are loaded and checked when first asked for."""
+    """A version in a state; its parts are loaded and checked on first use."""
 
     def __init__(self, version: CommittedVersion) -> None:
         """Read from a version; nothing is loaded yet."""
@@ -219,7 +219,7 @@ def _read_terms(path: Path, tables: Tables) -> dict[str, TermTable]:
         if len(iris) != len(tables[kind]):
             raise StateCorruptedError(
                 f"{path} has {len(iris)} rows of kind {kind}, the table has "
-                f"{len(tables[kind])}: they are not of one version; copy the folder again"
+                f"{len(tables[kind])}: they belong to different versions; copy the folder again"
             )
         found[kind] = TermTable(iris)
     return found

@@ -29,7 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "kgsync.toml").write_text(QUICK.format(graphs=GRAPHS))
     done = kgsync(folder, "backtest", "--models", "transe,distmult")
     assert done.returncode == 0, done.stderr
-    assert "Updating, compared" in done.stdout
+    assert "Updating compared with retraining" in done.stdout
     return folder
 
 

@@ -80,7 +80,7 @@ def test_every_query_is_listed_with_its_parameters(kgsync: Run) -> None:
         assert name in done.out
         assert queries.load(name).summary in done.out
     assert "integer, default 10: how many" in done.out
-    assert "iri, needed: the entity" in done.out
+    assert "iri, required: the entity" in done.out
     document = json.loads(kgsync("query", "--json").out)
     assert [query["name"] for query in document] == queries.available()
     (neighbors,) = [query for query in document if query["name"] == "nearest_neighbors"]
@@ -197,10 +197,10 @@ def test_the_version_behind_the_functions(kgsync: Run) -> None:
         (["quality_drops", "-p", "drop=a bit"], r"\$drop must be of type decimal, like 0.05"),
         (["quality_drops", "-p", "drop=NaN"], r"\$drop: not a decimal number"),
         (["old_embeddings", "-p", "age=old"], r"\$age: an age must be a number with a unit"),
-        (["lineage", "-p", "version"], "a parameter is written name=value, not 'version'"),
-        (["lineage", "-p", "at=1"], "said by --at"),
-        (["lineage", "--format", "xml"], "--format is one of table, csv, json, not 'xml'"),
-        (["lineage", "--file", "x.rq"], "name one query of the library, or a file"),
+        (["lineage", "-p", "version"], "write a parameter as name=value, not 'version'"),
+        (["lineage", "-p", "at=1"], "set the version with --at"),
+        (["lineage", "--format", "xml"], "--format must be one of table, csv, json, not 'xml'"),
+        (["lineage", "--file", "x.rq"], "give either the name of a query or a file"),
         (["--file", "missing.rq"], "cannot read the query missing.rq"),
         (["CONSTRUCT WHERE { ?s ?p ?o }"], "only SELECT and ASK"),
     ],

@@ -55,7 +55,7 @@ def test_jena_gets_every_vector_but_those_whose_iris_it_refuses(
         assert report.literals is not None
         assert report.literals["left_out"] == len(ODD)
         assert report.literals["written"] + report.literals["unchanged"] == size + 3
-        assert any("3 vector(s) are not among the literals" in text for text in report.warnings)
+        assert any("3 vector(s) were not written as literals" in text for text in report.warnings)
         assert_shows_all_but(endpoint_of(jena), sync, left_out)
     assert not sync.step().changed
 

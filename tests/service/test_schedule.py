@@ -123,7 +123,7 @@ def test_impossible_schedules_are_refused(schedule: ScheduleSettings, message: s
         ("0 3 * * 8", "no such weekday"),
         ("0 3 * * 1-", "no such weekdays"),
         ("0 3 * * */0", "no such weekdays"),
-        ("0 0 30 2 *", "never comes"),
+        ("0 0 30 2 *", "never matches a time"),
         (None, "--every 15m"),
     ],
 )

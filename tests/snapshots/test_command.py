@@ -63,7 +63,7 @@ def test_a_session_from_raw_files_to_a_plan(folder: Path) -> None:
     command = ("snapshots", "window", *files, "--store", "kg", "--versions", "4")
     assert kgsync(folder, *command).returncode == 0
     again = kgsync(folder, *command)
-    assert again.stdout.count("was there") == 4
+    assert again.stdout.count("already there") == 4
     graphs = "http://example.org/version/{version}"
     assert f"next: kgsync init kg --graphs '{graphs}'" in again.stdout
     config = kgsync(folder, "init", "kg", "--graphs", graphs)

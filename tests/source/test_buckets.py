@@ -66,7 +66,7 @@ def test_any_change_is_found(marks: Marks, old: frozenset[Edge], new: frozenset[
     store = Comparing(store_of(new), marks)
     found = fetch(store, SOURCE, known.terms, base_of(known, SOURCE), costs=slow())
     assert found.way == "buckets"
-    assert ("next full read" in found.caveat) == (marks == "ends")
+    assert ("next full scan" in found.caveat) == (marks == "ends")
     assert as_edges(found.edges, found.terms) == new
     assert found.triples == len(new)
     assert found.difference == (found.edges.minus(known.edges), known.edges.minus(found.edges))
@@ -105,7 +105,7 @@ def test_a_swap_inside_a_bucket_is_seen_at_once() -> None:
         Comparing(store_of(new), "ends"), SOURCE, known.terms, base_of(known, SOURCE), costs=slow()
     )
     assert as_edges(blind.edges, blind.terms) == old
-    assert "full read" in blind.caveat
+    assert "full scan" in blind.caveat
 
 
 def test_only_what_differs_is_read() -> None:
@@ -168,7 +168,7 @@ def test_what_does_not_add_up_is_read_whole(broken: type[Comparing]) -> None:
     found = fetch(broken(store_of(new)), SOURCE, known.terms, base_of(known, SOURCE), costs=slow())
     assert as_edges(found.edges, found.terms) == new
     assert found.way == "scan"
-    assert "count by buckets was of no use" in found.reason
+    assert "bucket counts could not be used" in found.reason
 
 
 def test_a_thorough_reading_takes_no_buckets() -> None:

@@ -185,7 +185,7 @@ def test_a_store_without_differences_is_scanned() -> None:
     graphs = {OLD: ntriples(edges("a p b")), NEW: ntriples(edges("b p c"))}
     reader = open_store(rdflib_dataset(graphs))
     found = read_both(reader, TripleSource(OLD), TripleSource(NEW), difference=True)
-    assert (found.way, found.reason) == ("scan", "this kind of store computes no difference")
+    assert (found.way, found.reason) == ("scan", "this kind of store cannot compute a difference")
 
 
 def test_the_first_version_is_scanned() -> None:
@@ -211,7 +211,7 @@ def test_a_difference_that_cannot_be_checked_says_so_and_is_read_whole_in_time()
     base = base_of(first, TripleSource(OLD))
     found = fetch(reader, TripleSource(NEW), first.terms, base)
     assert found.way == "difference"
-    assert "next full read" in found.caveat
+    assert "next full scan" in found.caveat
     whole = fetch(reader, TripleSource(NEW), first.terms, base, thorough=True)
     assert (whole.way, whole.caveat) == ("scan", "")
     assert whole.edges == found.edges

@@ -109,7 +109,7 @@ def test_a_difference_that_does_not_add_up_falls_back_to_a_scan(disturb: Disturb
     base, terms = base_in(reader)
     found = fetch(Disturbed(reader, difference=disturb), TripleSource(NEW), terms, base)
     assert found.way == "scan"
-    assert "difference was of no use" in found.reason
+    assert "difference could not be used" in found.reason
     assert as_edges(found.edges, found.terms) == new
 
 

@@ -75,7 +75,7 @@ def test_what_was_rewritten_is_taken_with_the_next_version(
     assert sync.plan().graph_version is None
     (warning,) = sync.plan().warnings
     assert name in warning
-    assert "with the next version, or now by `kgsync rebuild`" in warning
+    assert "`kgsync rebuild` takes it now" in warning
     assert sync.step().warnings == (warning,)
     assert warning in str(sync.plan())
     next_change(tmp_path)
@@ -85,7 +85,7 @@ def test_what_was_rewritten_is_taken_with_the_next_version(
     report = sync.step(allow_large_removal=True)
     assert (report.action, report.way) == ("updated", "scan")
     assert edges_of(report) == len({*HISTORY[3], EXTRA})
-    assert [w for w in report.warnings if name in w and "read whole" in w]
+    assert [w for w in report.warnings if name in w and "read completely" in w]
     assert sync.step().warnings == ()
 
 

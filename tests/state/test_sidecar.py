@@ -152,7 +152,7 @@ def test_current_json_outlives_a_refusal_of_the_disk(sync: KGSync) -> None:
     (sync.state.path / "current.json.new").mkdir()  # so that it cannot be written
     report = sync.step()
     assert report.version == 2
-    assert any("not all is published" in warning for warning in report.warnings)
+    assert any("publishing is incomplete" in warning for warning in report.warnings)
     assert current_json(sync)["version"] == 1
     (sync.state.path / "current.json.new").rmdir()
     sync.step()

@@ -106,7 +106,7 @@ def test_files_alone_predict_without_knowing_the_graph(synced: KGSync, tmp_path:
 
 def test_files_alone_say_that_they_lack_the_graph(synced: KGSync, tmp_path: Path) -> None:
     found = kgsync.load(shutil.copytree(embeddings(synced, 4), tmp_path / "elsewhere"))
-    with pytest.raises(ConfigError, match=r"do not hold the graph.*KGSync"):
+    with pytest.raises(ConfigError, match=r"do not contain.*KGSync"):
         found.predict(relation=iri("next"), head=iri("e3"), new_only=True)
     with pytest.raises(StateError, match=r"no report.*KGSync"):
         _ = found.report
@@ -242,7 +242,7 @@ def test_tensors_that_are_none_are_refused_also_without_verification(
 def test_files_of_two_versions_are_not_mixed(folder: Path, tmp_path: Path) -> None:
     other = random_sidecar(tmp_path / "other", entities=20)
     shutil.copy(other / "index.parquet", folder)
-    with pytest.raises(StateCorruptedError, match="not of one version"):
+    with pytest.raises(StateCorruptedError, match="belong to different versions"):
         kgsync.load(folder, verify=False)
 
 
@@ -253,7 +253,7 @@ def test_descriptions_that_are_none_are_refused(folder: Path) -> None:
     with pytest.raises(StateError, match="has format 99"):
         kgsync.load(folder)
     path.write_text(json.dumps(sealed({key: described[key] for key in ("format", "version")})))
-    with pytest.raises(StateCorruptedError, match="says nothing about"):
+    with pytest.raises(StateCorruptedError, match=r"sidecar\.json lacks"):
         kgsync.load(folder)
     path.write_text("[]")
     with pytest.raises(StateCorruptedError, match="not what kgsync wrote"):

@@ -1,1 +1,1 @@
-"""Vectors as RDF literals."""
+"""Vectors as RDF literals in named graphs of the store."""

@@ -1,4 +1,4 @@
-"""The vectors in a graph of literals, as they are or shall be, and the way between them."""
+"""The current and the target vectors of a literal graph, and the changes between them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ Names = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Content:
-    """Vectors by IRI, as they are, or as they are to be, in a graph."""
+    """Vectors by IRI, as they are or will be in a graph."""
 
     iris: dict[str, Any]
     """Kind -> Arrow string array."""
     tables: dict[str, NDArray[np.float32]]
-    """Kind -> one vector a row; may be mapped from a file."""
+    """Kind -> one vector per row; may be memory-mapped."""
 
     def __len__(self) -> int:
         return sum(self.rows.values())
@@ -57,14 +57,14 @@ class Content:
 
     @classmethod
     def of(cls, sidecar: Sidecar) -> Content:
-        """What a version says whose tables are in memory."""
+        """The vectors of a version whose tables are in memory."""
         tables = {kind: sidecar.tables[kind] for kind in KINDS}
         flat = {kind: t.reshape(len(t), prod(t.shape[1:])) for kind, t in tables.items()}
         return cls({kind: sidecar.iris[kind] for kind in KINDS}, flat)
 
     @classmethod
     def of_sidecar(cls, folder: Path) -> Content:
-        """What the sidecar files of a version say.
+        """The vectors in the sidecar files of a version.
 
         Raises:
             StateCorruptedError: They do not fit each other.
@@ -92,7 +92,7 @@ class Content:
     def digest_of_saved(folder: Path) -> str | None:
         """What `save` was told about a folder; None if anything in it is not what was saved."""
         try:
-            if not (folder / _ABOUT).exists():  # an older kgsync wrote no checksums
+            if not (folder / _ABOUT).exists():  # older versions of kgsync wrote no checksums
                 return (folder / "copy_of").read_text(encoding="utf-8")
             about = unsealed(json.loads((folder / _ABOUT).read_text(encoding="utf-8")))
             found = {name: recorded(folder / name) for name in about["files"]}
@@ -101,7 +101,7 @@ class Content:
         return str(about["copy_of"]) if found == about["files"] else None
 
     def writable(self) -> Content:
-        """Without those whose name a store would refuse."""
+        """Without elements whose IRI a store would refuse."""
         return self._only({kind: _writable(self.iris[kind]) for kind in KINDS})
 
     def without(self, names: Names) -> Content:
@@ -124,7 +124,7 @@ class Content:
         )
 
     def save(self, folder: Path, digest: str) -> None:
-        """Keep it in the way of a sidecar, with what it is a copy of."""
+        """Save it in sidecar format, with what it is a copy of."""
         beside = folder.with_name(folder.name + UNFINISHED)
         shutil.rmtree(beside, ignore_errors=True)
         beside.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ class Content:
         sync_to_disk(folder)
 
     def changes_from(self, old: Content | None, tolerance: float) -> dict[str, Changes]:
-        """What has to be done to a graph that holds `old`, by kind."""
+        """The changes from a graph that holds `old`, by kind."""
         return {kind: self._changes(kind, old, tolerance) for kind in KINDS}
 
     def _changes(self, kind: str, old: Content | None, tolerance: float) -> Changes:
@@ -165,7 +165,7 @@ class Content:
         stays = np.flatnonzero(at >= 0)
         distance = distances(old.tables[kind], at[stays], table, stays)
         if tolerance:
-            moved = ~(distance <= tolerance)  # so that what is no number is not left alone
+            moved = ~(distance <= tolerance)  # so that NaN is replaced too
         else:
             moved = _differ(old.tables[kind], at[stays], table, stays)
         left = np.ones(len(old.iris[kind]), bool)
@@ -179,7 +179,7 @@ class Content:
         )
 
     def after(self, old: Content | None, changes: dict[str, Changes], tolerance: float) -> Content:
-        """What a graph that held `old` holds when the changes are made."""
+        """The content of a graph that held `old`, after the changes."""
         if old is None or not tolerance:
             return self
         tables = {}
@@ -194,16 +194,16 @@ class Content:
 
 @dataclass(frozen=True)
 class Changes:
-    """What has to be done to the literals of one kind."""
+    """The changes to the literals of one kind."""
 
     written: NDArray[np.int64]
     """Rows of the new content."""
     replaced: Any
-    """IRIs whose old literal goes first."""
+    """IRIs whose old literal is removed first."""
     removed: Any
-    """IRIs whose literal goes for good."""
+    """IRIs whose literal is removed."""
     distances: NDArray[np.float32]
-    """How far those that are replaced have moved."""
+    """How far the replaced vectors have moved."""
 
 
 def _writable(iris: Any) -> NDArray[np.bool_]:
@@ -216,7 +216,7 @@ def _writable(iris: Any) -> NDArray[np.bool_]:
 
 
 def is_writable(iri: str) -> bool:
-    """Whether stores take a text for an IRI, in data and in queries."""
+    """Whether stores accept a text as an IRI, in data and in queries."""
     if not is_iri(iri):
         return False
     try:

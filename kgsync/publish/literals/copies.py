@@ -1,11 +1,11 @@
 """Copies of the vectors as literals in the store: where they are, and bringing them up to date.
 
-A version is copied into a graph that no reader is sent to. When the copy is complete and verified,
-the graph says what it is a copy of, the metadata names it, and the move of the head shows it:
+A version is copied into a graph that no reader uses yet. When the copy is complete and verified,
+the graph records what it is a copy of, the metadata names it, and the move of the head shows it:
 readers see one whole version or the other. With `literals = "rolling"` two graphs take turns, so
-that only what moved since a graph was written has to be written again. What is being written, and
-what graphs that roll hold, is remembered in the state (literals.json, literals/), so that an
-interrupted copy goes on where it was; what is complete, only the store says.
+that only vectors that moved since a graph was written are written again. The state notes what is
+being written and what rolling graphs hold (literals.json, literals/), so that an interrupted copy
+continues; only the store says which copies are complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Copy:
     graph: str
     version: int
     digest: str
-    """What it is a copy of, and how. A number is used twice if its commit never came."""
+    """What it is a copy of, and how. A number is used again if its commit never happened."""
     rows: dict[str, int]
     done: int = 0
     """Parts that were written."""
@@ -50,13 +50,13 @@ class _Copy:
     counts: dict[str, float] = field(default_factory=dict)
     """What had to be done for its version, once that is done; see `StepReport.literals`."""
     known: Names = field(default_factory=dict)
-    """Elements that were not sent, as the store had refused them before."""
+    """Elements that were not sent, because the store had refused them before."""
     refused: Names = field(default_factory=dict)
     """Elements that it refused since."""
 
     @property
     def left_out(self) -> Names:
-        """All that the store does not take."""
+        """All elements that the store refuses."""
         return _merged(self.known, self.refused)
 
     def counts_of(self, version: int) -> dict[str, float]:
@@ -70,18 +70,18 @@ class LiteralCopies:
     """The graphs of literals of one sync."""
 
     def __init__(self, settings: PublishSettings, metadata: MetadataGraph, state: State) -> None:
-        """Name the places; nothing is opened yet."""
+        """Choose the places; nothing is opened yet."""
         self._settings = settings
         self._metadata = metadata
         self._state = state
 
     @property
     def wanted(self) -> bool:
-        """Whether vectors are to be copied at all."""
+        """Whether vectors are copied at all."""
         return self._settings.literals != "none"
 
     def is_missing(self, store: GraphStore, folder: VersionFolder) -> bool:
-        """Whether readers of the current version should be sent to a copy of it, and are not."""
+        """Whether the current version should have a linked copy, and has none."""
         if not self.wanted:
             return False
         visible = self._metadata.literals(store)
@@ -90,7 +90,7 @@ class LiteralCopies:
     def write(
         self, store: GraphStore, folder: VersionFolder, content: Content | None = None
     ) -> dict[str, float] | None:
-        """Copy a version into a graph that nobody reads, unless it is there already.
+        """Copy a version into a graph that nobody reads, unless a copy exists.
 
         Args:
             store: Where.
@@ -103,7 +103,7 @@ class LiteralCopies:
 
         Raises:
             StoreError: The store cannot be written, or a graph is not ours.
-            StateCorruptedError: The files are not what was committed.
+            StateCorruptedError: The files do not match their checksums.
         """
         if not self.wanted:
             return None
@@ -121,7 +121,7 @@ class LiteralCopies:
         begun, old = self._begun(store, folder)
         copy, problem = self._bring(store, begun, content, old, len(everything))
         if problem and (begun.done or old is not None):
-            # What the graph held is not what it was taken for: begin again.
+            # The graph did not hold what was assumed: begin again.
             self._graph(begun.graph).drop(store)
             begun = replace(
                 begun, done=0, began_with=None, counts={}, known=copy.left_out, refused={}
@@ -132,7 +132,7 @@ class LiteralCopies:
         return copy
 
     def link(self, store: GraphStore, folder: VersionFolder) -> None:
-        """Name the copy of a version that is described already, if there is one to be named."""
+        """Link the copy of a version in its description, if there is one."""
         copy, version = self._copy_of(folder), folder.manifest.version
         if not self.wanted or copy is None:
             return
@@ -151,7 +151,7 @@ class LiteralCopies:
         self._metadata.link_literals(store, version, linked)
 
     def drop_old(self, store: GraphStore, current: VersionFolder) -> None:
-        """Remove the graphs that are kept no longer; that of the current version stays."""
+        """Remove graphs beyond `keep`; that of the current version stays."""
         number, previous = current.manifest.version, current.manifest.previous
         links = self._metadata.literal_links(store)
         order = sorted(links, key=lambda v: (v == number, v == previous, v), reverse=True)
@@ -291,7 +291,7 @@ class LiteralCopies:
             copies = found["copies"] if isinstance(found, dict) else found
             return [_Copy(**copy) for copy in copies]
         except (TypeError, KeyError):
-            return []  # they are only written once more
+            return []  # the copies are only written once more
 
     def _remember(self, copy: _Copy) -> None:
         self._save([*(other for other in self._copies() if other.graph != copy.graph), copy])

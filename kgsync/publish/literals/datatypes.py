@@ -33,7 +33,7 @@ def encode(table: Table, datatype: str) -> Any:
     """The lexical forms of the rows of a table, as an Arrow string array.
 
     Args:
-        table: One vector a row; further dimensions are flattened in C order.
+        table: One vector per row; further dimensions are flattened in C order.
         datatype: A name in `DATATYPES`.
 
     Raises:
@@ -42,7 +42,7 @@ def encode(table: Table, datatype: str) -> Any:
     flat = np.ascontiguousarray(table.reshape(len(table), prod(table.shape[1:])), np.float32)
     if not np.isfinite(flat).all():
         raise StateError(
-            "a vector holds NaN or an infinity, which no literal can; the embedding is damaged: "
+            "a vector holds NaN or infinity, which a literal cannot; the embedding is damaged: "
             "run `kgsync rebuild`"
         )
     if datatype == "base64":
@@ -74,7 +74,7 @@ def decode(text: str, datatype: str) -> Table:
         datatype: IRI of its datatype.
 
     Raises:
-        ValueError: It is no vector of finite numbers, or the datatype is none of ours.
+        ValueError: It is not a vector of finite numbers, or the datatype is unknown.
     """
     if datatype == DATATYPES["base64"]:
         try:
@@ -82,7 +82,7 @@ def decode(text: str, datatype: str) -> Table:
         except binascii.Error as error:
             raise ValueError(f"not base64: {error}") from None
         if len(data) % _STORED.itemsize:
-            raise ValueError(f"{len(data)} bytes are no whole number of 32-bit floats")
+            raise ValueError(f"{len(data)} bytes are not a whole number of 32-bit floats")
         vector = np.frombuffer(data, _STORED).astype(np.float32)
     elif datatype == DATATYPES["tensor"]:
         value = _parsed(text)
@@ -90,14 +90,14 @@ def decode(text: str, datatype: str) -> Table:
     elif datatype in DATATYPES.values():
         vector = _numbers(_parsed(text))
     else:
-        raise ValueError(f"<{datatype}> is no datatype of vectors")
+        raise ValueError(f"<{datatype}> is not a vector datatype")
     if not np.isfinite(vector).all():
         raise ValueError("a number is not finite")
     return vector
 
 
 def ntriples(subjects: Any, predicate: str, table: Table, datatype: str) -> str:
-    """One triple a row, as N-Triples.
+    """One triple per row, as N-Triples.
 
     Args:
         subjects: Arrow string array of IRIs, in row order.
@@ -124,7 +124,7 @@ def _numbers(values: Any) -> Table:
     if not isinstance(values, list) or not set(map(type, values)) <= {int, float}:
         raise ValueError("not a list of numbers")
     try:
-        with np.errstate(over="ignore"):  # what is too large becomes an infinity
+        with np.errstate(over="ignore"):  # too large numbers become infinity
             return np.array(values, np.float32)
     except OverflowError:
         raise ValueError("a number is not finite") from None

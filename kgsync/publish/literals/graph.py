@@ -1,6 +1,6 @@
 """One named graph of vector literals: written in parts that may be repeated, then verified.
 
-Nobody is sent to the graph before it is complete, so what readers see is never half written.
+The graph is linked only when it is complete, so readers never see a half-written one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["LiteralGraph"]
 _INSERTED, _NAMED = 5000, 1000
 """Literals in one insertion, which the adapter may divide; elements named in one query."""
 _NUMBERS = 2_000_000
-"""And at most so many numbers: vectors may be long."""
+"""Maximum numbers in one insertion: vectors may be long."""
 _SAMPLED, _SAMPLED_NUMBERS = 50, 100_000
 
 
@@ -58,7 +58,7 @@ class LiteralGraph:
         if self._owners(store) != [self.owner]:
             store.update(queries.load("_unmark_graph").bind(graph=self.graph, owner=self.owner))
             raise PermanentStoreError(
-                f"another sync has taken <{self.graph}> in {store.label} at the same moment; give "
+                f"another sync has started to use <{self.graph}> in {store.label}; give "
                 "each sync a publish.graph of its own"
             )
 
@@ -75,7 +75,7 @@ class LiteralGraph:
         begun: tuple[int, Names],
         note: Callable[[int, Names], None],
     ) -> tuple[int, Names]:
-        """Make the changes, part by part; meanwhile the graph is a copy of nothing.
+        """Apply the changes part by part; meanwhile the graph counts as incomplete.
 
         Args:
             store: Where.
@@ -83,7 +83,7 @@ class LiteralGraph:
             changes: What to do.
             begun: How many parts were done before an interruption, and which elements the store
                 had refused to take.
-            note: Told both after each part.
+            note: Called with both after each part.
 
         Returns:
             How many parts there are, and which elements were refused.
@@ -146,17 +146,17 @@ class LiteralGraph:
         store.update(queries.load("_finish_copy").bind(graph=self.graph, digest=digest))
 
     def is_copy_of(self, store: GraphStore, digest: str) -> bool:
-        """Whether the graph is ours and says that it is a complete copy of that."""
+        """Whether the graph is ours and is marked as a complete copy of this."""
         rows = store.select(queries.load("_copy_of").bind(graph=self.graph))
         found = [tuple(term and term.value for term in row) for row in rows]
         return found == [(self.owner, digest)]
 
     def has_rows(self, store: GraphStore, rows: dict[str, int]) -> bool:
-        """Whether the graph holds so many literals of each kind."""
+        """Whether the graph holds this many literals of each kind."""
         return self._counts(store) == rows
 
     def problem(self, store: GraphStore, content: Content) -> str | None:
-        """What is wrong with the graph, by the number of literals and some of them bit by bit."""
+        """What is wrong with the graph: checks the counts, and a sample of literals bit by bit."""
         counts = self._counts(store)
         wanted = {kind: len(content.iris[kind]) for kind in KINDS}
         if counts != wanted:

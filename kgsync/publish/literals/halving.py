@@ -10,13 +10,13 @@ from kgsync.queries import is_plain_iri
 __all__ = ["Halving"]
 
 _IN_ROW = 60
-"""After so many refusals without anything that was taken, it is not about single elements."""
+"""After this many refusals without a success, single elements are not the cause."""
 _MOST = 2000
-"""Nor is it after so many in all."""
+"""Nor after this many refusals in total."""
 
 
 class Halving:
-    """Sends elements, and leaves out those that the store does not take."""
+    """Sends elements, and leaves out those that the store refuses."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         """Begin to count.

@@ -1,1 +1,1 @@
-"""The metadata graph: what is said about every version, its vocabulary and shapes."""
+"""The metadata graph: descriptions of all versions, the vocabulary and the SHACL shapes."""

@@ -1,8 +1,8 @@
 """What the metadata graph says about one embedding version, as RDF.
 
-Every node has an IRI: `#v7` is the version, `#run7` the run that made it, and all that belongs to
-them alone begins with `#v7-`, so that it can be found and written anew. The terms of our own are
-explained in `vocabulary.ttl`, and what a graph must look like in `shapes.ttl`.
+Every node has an IRI: `#v7` is the version, `#run7` the run that made it, and all nodes that belong
+only to them begin with `#v7-`, so that they can be found and replaced. `vocabulary.ttl` explains
+our own terms, and `shapes.ttl` defines the structure of a metadata graph.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def describe(
         owner: UUID of the state that writes it.
         manifest: What is recorded of the version.
         folder: Its folder in the state; files that are gone are not named.
-        base_url: Where the state directory is served; file: addresses without it.
+        base_url: URL of the state directory; without it, files have file: URLs.
         endpoint: Address of the endpoint that the graph was read from, if it was one.
     """
     about = _About(graph, manifest)
@@ -91,7 +91,7 @@ def describe(
 
 
 class _About:
-    """Collects the triples about one version, a concern a method."""
+    """Collects the triples about one version, one method per concern."""
 
     def __init__(self, graph: str, manifest: Manifest) -> None:
         self.triples = Graph()
@@ -223,7 +223,7 @@ def _value(value: Any) -> Literal:
 
 
 def _without_secrets(url: str) -> str:
-    """An address without user, password and parameters, any of which may be a secret."""
+    """A URL without user, password and parameters, which may be secret."""
     parts = urlsplit(url)
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
     return urlunsplit(bare)

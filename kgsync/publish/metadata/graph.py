@@ -1,7 +1,7 @@
-"""The metadata graph: every embedding version described in the store, next to the data.
+"""The metadata graph: describes every embedding version in the store, next to the data.
 
-The graph is written in three moves that may each be repeated: `stage` describes a version, the
-state's commit makes it real, `flip` makes it the current one for readers of the store.
+A version is published in three idempotent steps: `stage` describes it, the state commits it, `flip`
+makes it the current one for readers of the store.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LiteralCopy:
     rows: int
     """How many literals there are."""
     written: int
-    """How many of them had to be written."""
+    """How many of them were written."""
     farthest: float
     """How far the farthest of them had moved since it was written before."""
 
@@ -55,7 +55,7 @@ class MetadataGraph:
     owner: str
     """UUID of the state that writes here."""
     base_url: str | None = None
-    """Where the state directory is served; the files have file: addresses without it."""
+    """URL of the state directory; without it, the files have file: URLs."""
 
     @property
     def dataset(self) -> str:
@@ -71,7 +71,7 @@ class MetadataGraph:
         return run_iri(self.graph, version)
 
     def head(self, store: GraphStore) -> int | None:
-        """The version the store calls current, or None if it has none of ours.
+        """The current version in the store, or None if there is none of ours.
 
         Raises:
             PermanentStoreError: The graph belongs to someone else.
@@ -102,7 +102,7 @@ class MetadataGraph:
         *,
         endpoint: str | None = None,
     ) -> None:
-        """Describe a version, in place of what was said about it before; it is not current yet.
+        """Describe a version, replacing an earlier description; it is not current yet.
 
         Args:
             store: Where the graph is.
@@ -139,7 +139,7 @@ class MetadataGraph:
         return {row[0].value for row in store.select(query) if row[0] is not None}
 
     def described(self, store: GraphStore) -> int:
-        """How many versions there are descriptions of, be they complete or not."""
+        """How many versions have a description, complete or not."""
         query = queries.load("_count_versions").bind(graph=self.graph, dataset=self.dataset)
         return sum(int(row[0].value) for row in store.select(query) if row[0] is not None)
 
@@ -173,7 +173,7 @@ class MetadataGraph:
         )
 
     def forget_files(self, store: GraphStore, versions: Iterable[int]) -> None:
-        """Stop naming the files of versions whose files are gone."""
+        """Remove the files from the descriptions of versions whose files are gone."""
         for some in self._some(versions):
             store.update(queries.load("_forget_files").bind(graph=self.graph, versions=some))
 
@@ -183,17 +183,17 @@ class MetadataGraph:
             yield iris[start : start + _NAMED]
 
     def literals(self, store: GraphStore) -> str | None:
-        """The graph of literals that readers of the current version are sent to."""
+        """The literal graph linked from the current version."""
         rows = store.select(queries.load("_current_literals").bind(graph=self.graph))
         return next((row[0].value for row in rows if row[0] is not None), None)
 
     def literal_links(self, store: GraphStore) -> dict[int, str]:
-        """The graphs of literals that readers are sent to, by version."""
+        """The linked literal graphs by version."""
         rows = store.select(queries.load("_literal_links").bind(graph=self.graph))
         return {int(version.value): graph.value for version, graph in rows if version and graph}
 
     def link_literals(self, store: GraphStore, version: int, copy: LiteralCopy) -> None:
-        """Send readers of a version that is described already to its literals, in one move."""
+        """Link the literals of a described version, in one update."""
         iri = self.version_iri(version)
         update = queries.load("_link_literals").bind(
             graph=self.graph,
@@ -208,7 +208,7 @@ class MetadataGraph:
         store.update(update)
 
     def unlink_literals(self, store: GraphStore, version: int) -> None:
-        """Send readers of a version to no literals any more."""
+        """Remove the link from a version to its literals."""
         iri = self.version_iri(version)
         unlink = queries.load("_unlink_literals")
         store.update(unlink.bind(graph=self.graph, version=iri, copy=f"{iri}-literals"))

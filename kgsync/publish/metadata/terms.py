@@ -1,4 +1,4 @@
-"""Terms of rdflib as terms of pyoxigraph, which checks them and writes them once."""
+"""Converts rdflib terms to pyoxigraph terms, which are validated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def oxigraph_triples(graph: Graph) -> list[ox.Triple]:
     """The triples of a graph without blank nodes.
 
     Raises:
-        ConfigError: A term is none that a store takes.
+        ConfigError: A store would refuse a term.
     """
     try:
         return [ox.Triple(_name(s), _name(p), _term(o)) for s, p, o in graph]
     except ValueError as error:
-        raise ConfigError(f"no triples: {error}") from None
+        raise ConfigError(f"invalid triples: {error}") from None
 
 
 def _name(term: Node) -> ox.NamedNode:

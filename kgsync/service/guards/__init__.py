@@ -1,4 +1,4 @@
-"""Guards: what a new version has to meet before it becomes the current one, one file each.
+"""Guards: conditions that a new version must meet before it becomes current, one file each.
 
-A guard satisfies `kgsync.state.transaction.Requirement`. A step names those it uses.
+A guard satisfies `kgsync.state.transaction.Requirement`. A step lists the guards it uses.
 """

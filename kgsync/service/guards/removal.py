@@ -1,4 +1,4 @@
-"""The guard against large removals: a graph that lost much of itself is probably broken."""
+"""The guard against large removals: a graph that lost many edges is probably damaged."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class RemovalGuard:
     limit: float
     """Share of the embedded edges that may go."""
     accepts: Callable[[Reading], bool]
-    """Whether somebody has said that a reading is right as it is."""
+    """Whether a user has accepted a reading."""
 
     def check(self, draft: Transaction) -> None:
-        """See that not too much is gone.
+        """Check that not too many edges are removed.
 
         Raises:
-            LargeRemovalError: It is.
+            LargeRemovalError: Too many are.
         """
         reading = draft.reading
         if reading is None or reading.removed_share <= self.limit or self.accepts(reading):
             return
         error = LargeRemovalError(
             f"{named(reading.version)} would remove {reading.removed_share:.0%} of the edges, "
-            f"more than max_removed = {self.limit:.0%}; if that is right, run `kgsync accept`, or "
+            f"more than max_removed = {self.limit:.0%}; if intended, run `kgsync accept`, or "
             "step with --allow-large-removal"
         )
         error.removed_share = reading.removed_share
