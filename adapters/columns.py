@@ -61,7 +61,7 @@ class TsvSink:
     def finish(self) -> None:
         """Push what is left at the end of the answer."""
         if self._buffer and not self._buffer.endswith(b"\n"):
-            raise TransientStoreError("the answer ends in the middle of a line")
+            raise TransientStoreError("the response ends in the middle of a line")
         self._push_lines()
         self._wait()
 
@@ -96,10 +96,10 @@ class TsvSink:
         try:
             table = pa.csv.read_csv(pa.BufferReader(lines), read, _PARSE, _CONVERT)
         except pa.ArrowInvalid as error:
-            raise TransientStoreError(f"the answer has a malformed row: {error}") from error
+            raise TransientStoreError(f"the response has a malformed row: {error}") from error
         (batch,) = table.combine_chunks().to_batches()
         if batch.column(3).dictionary.to_pylist() != [self._mark]:
-            raise TransientStoreError("the answer has a row that is not one of the store's")
+            raise TransientStoreError("the response has a row without its end mark")
         return batch.select(_SCHEMA.names)
 
 

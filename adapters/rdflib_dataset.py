@@ -62,7 +62,7 @@ class RdflibStore:
             ConfigError: It is a `ConjunctiveGraph`, which hides which triples are whose.
         """
         if isinstance(target, ConjunctiveGraph) and not isinstance(target, Dataset):
-            raise ConfigError("an rdflib ConjunctiveGraph has no clear graphs; use rdflib.Dataset")
+            raise ConfigError("an rdflib ConjunctiveGraph is not supported; use rdflib.Dataset")
         return cls(target)
 
     def graphs(self) -> list[str]:
@@ -86,7 +86,7 @@ class RdflibStore:
             if found.type == "ASK":
                 return Table(("answer",), [(_full_term(Literal(bool(found.askAnswer))),)])
             if found.type != "SELECT":
-                raise ConfigError("only SELECT and ASK are answered here, as tables")
+                raise ConfigError("only SELECT and ASK queries are supported here")
             rows: Any = found
             columns = tuple(str(variable) for variable in found.vars or ())
             return Table(columns, [tuple(_full_term(value) for value in row) for row in rows])
@@ -202,7 +202,7 @@ def _innermost(iri: str) -> Function:
     with _LOCK:
         layers = [layer for layer in _LAYERS if iri in layer.functions]
     if not layers:
-        raise SPARQLError(f"<{iri}> is no longer known")
+        raise SPARQLError(f"<{iri}> is no longer registered")
     own = [layer for layer in layers if layer.thread == threading.get_ident()]
     return (own or layers)[-1].functions[iri]
 

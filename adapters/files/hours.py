@@ -37,7 +37,7 @@ def _below(root: Path, place: Path, level: int) -> Iterator[tuple[str, Path]]:
     for path in strange_files(paths if level else [], known, numbered=True):
         if CHANGE.fullmatch(path.name):
             raise PermanentStoreError(
-                f"{path} does not lie in the folder of an hour, like 2024/01/31/10; move it"
+                f"{path} is not in an hour folder, like 2024/01/31/10; move it"
             )
         raise PermanentStoreError(not_understood(path))
     for path in paths:
@@ -59,7 +59,7 @@ def _hour(root: Path, place: Path) -> str:
 
 def _no_hour(path: Path) -> PermanentStoreError:
     return PermanentStoreError(
-        f"{path} is not the folder of an hour, or on the way to one: changes lie in folders like "
+        f"{path} is neither an hour folder nor a parent of one: changes belong in folders like "
         "2024/01/31/10; rename it, or move it away"
     )
 
@@ -82,6 +82,6 @@ def check_hours(root: Path, hours: list[str], used: list[str]) -> None:
         expected = (datetime.strptime(before, _HOUR) + timedelta(hours=1)).strftime(_HOUR)
         if after != expected:
             raise PermanentStoreError(
-                f"the hour {expected} is missing in {root}, although there is {after}; fetch it, "
+                f"the hour {expected} is missing in {root}, but {after} is there; fetch it, "
                 "or make an empty folder for it if nothing changed in that hour"
             )

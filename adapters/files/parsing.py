@@ -88,7 +88,7 @@ def _guarded(path: Path, file: IO[bytes], format_: ox.RdfFormat) -> Iterator[Par
             quads = ox.parse(cast("IO[bytes]", guard), format=format_, lenient=True)
             for parsed in _parsed(guard.statements(quads)):
                 if format_ == ox.RdfFormat.N3 and any(parsed.graphs or ()):
-                    raise guard.wrong("a formula of N3 states nothing; write triples only")
+                    raise guard.wrong("N3 formulas are not supported; write triples only")
                 yield parsed
     except MemoryError as error:  # how pyoxigraph says that its buffer is full
         raise guard.wrong(f"a term or a comment is too long: {error}") from error
@@ -105,8 +105,8 @@ def line_blocks(path: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
             pieces.append(data)
             if sum(map(len, pieces)) > LONGEST_LINE:
                 raise PermanentStoreError(
-                    f"{path}, line {first}: longer than {LONGEST_LINE >> 20} MiB, which no "
-                    "statement is; the file is damaged, or not one of lines"
+                    f"{path}, line {first}: longer than {LONGEST_LINE >> 20} MiB; the file "
+                    "is damaged, or does not have one statement per line"
                 )
             continue
         lines = _lines(path, first, b"".join([*pieces, data[:end]]))
@@ -158,7 +158,7 @@ def parse_lines(
                 ) from error
         if len(quads) != len(where):
             raise PermanentStoreError(
-                f"{path}, between lines {where[0]} and {where[-1]}: not one statement a line"
+                f"{path}, between lines {where[0]} and {where[-1]}: not one statement per line"
             )
         for parsed in _parsed(iter(quads)):
             some, where = where[: parsed.batch.num_rows], where[parsed.batch.num_rows :]
@@ -173,7 +173,7 @@ def opened_file(path: Path) -> Iterator[IO[bytes]]:
             yield file
     except EOFError as error:
         raise TransientStoreError(
-            f"{path} ends too early, as if it were still being written; try again when it is whole"
+            f"{path} ends too early: it may still be being written; try again when it is complete"
         ) from error
     except READ_ERRORS as error:
         raise PermanentStoreError(f"cannot read {path}: {error}") from error

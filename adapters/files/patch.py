@@ -70,9 +70,9 @@ def check_chain(headers: list[PatchHeader]) -> None:
             continue
         if header.previous != before.id:
             raise PermanentStoreError(
-                f"{header.path}, line {header.line}: the chain is broken: it follows "
-                f"{header.previous or 'nothing'}, but {before.path.name} before it is "
-                f"{before.id or 'without an id'}; is a patch missing between them?"
+                f"{header.path}, line {header.line}: the chain is broken: its previous patch is "
+                f"{header.previous or 'nothing'}, but {before.path.name} before it has "
+                f"{f'the id {before.id}' if before.id else 'no id'}; is a patch missing?"
             )
 
 
@@ -118,13 +118,13 @@ class _Reader:
     def finish(self) -> None:
         if self._began is not None:
             raise TransientStoreError(
-                f"{self._path}, line {self._began}: the transaction is not finished, as if the "
-                "file were still being written; try again when it is whole"
+                f"{self._path}, line {self._began}: the transaction is not finished: the "
+                "file may still be being written; try again when it is complete"
             )
 
     def _take(self, rows: Any, first: int) -> None:
         if self._began is None:
-            raise self._wrong(first, "a change outside of a transaction")
+            raise self._wrong(first, "a change outside a transaction")
         numbers = np.arange(first, first + len(rows))
         adds = np.asarray(pc.match_substring_regex(rows, r"^[ \t]*A"))
         statements = pc.replace_substring_regex(rows, _ROW, "")

@@ -95,7 +95,7 @@ class FilesStore:
             kinds, packed = ", ".join(DUMPS), ", ".join(COMPRESSED)
             raise PermanentStoreError(
                 f"{path} is not a file that kgsync reads ({kinds}, also as {packed}); "
-                "patches and changes are read from a folder, an embedded store is one"
+                "patches and changes must be in a folder, and an embedded store is a folder"
             )
         return cls(path)
 
@@ -190,12 +190,12 @@ class FilesStore:
     def insert(self, graph: str, ntriples: str) -> None:
         """Not offered."""
         with self._errors():
-            raise PermanentStoreError(f"{self.label}: files are read, never written")
+            raise PermanentStoreError(f"{self.label}: files are read-only")
 
     def update(self, text: str) -> None:
         """Not offered."""
         with self._errors():
-            raise PermanentStoreError(f"{self.label}: files are read, never written")
+            raise PermanentStoreError(f"{self.label}: files are read-only")
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -232,8 +232,8 @@ class FilesStore:
         """The files that a source is read from."""
         if source.scope is not None:
             raise ConfigError(
-                f"a scope is a SPARQL query, and {self.label} is read without one; "
-                "take the scope out, or load the files into a store"
+                f"a scope is a SPARQL query, but {self.label} has no SPARQL engine; "
+                "remove the scope, or load the files into a store"
             )
         if not self._path.is_dir():
             return [self._path]
@@ -319,7 +319,7 @@ def _subjects(path: Path, parsed: Parsed) -> Any:
     subjects, predicates, _ = parsed.batch.columns
     if predicates.dictionary.to_pylist() != [_DELETE]:
         raise PermanentStoreError(
-            f"{path}: a clear file has triples with {_DELETE}, whose subjects are cleared"
+            f"{path}: every triple of a clear file must have the predicate {_DELETE}"
         )
     return subjects.dictionary
 
@@ -336,7 +336,7 @@ class _OneGraph:
             self._graphs.update(parsed.graphs or [None])
         if len(self._graphs) > 1:
             names = ", ".join(f"<{g}>" if g else "the default graph" for g in self._graphs)
-            raise PermanentStoreError(f"{path}: a history is about one graph, not {names}")
+            raise PermanentStoreError(f"{path}: all changes must be about one graph, not {names}")
         return parsed.batch
 
 

@@ -109,7 +109,7 @@ def _load(path: Path, dump: Path, fresh: Path) -> None:
     ):
         if found != wanted:
             raise PermanentStoreError(
-                f"a copy of {path} has {found:,} {what}, not {wanted:,}; nothing was changed"
+                f"the copy of {path} has {found:,} {what}, not {wanted:,}; nothing was changed"
             )
 
 
@@ -123,7 +123,9 @@ def _locked(path: Path) -> Iterator[int]:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
-            raise TransientStoreError(f"the Oxigraph store at {path} is in use") from None
+            raise TransientStoreError(
+                f"the Oxigraph store at {path} is in use; close it first"
+            ) from None
         yield lock.fileno()
 
 
@@ -168,7 +170,7 @@ def _check_own(lock: int, path: Path) -> None:
     own, there = os.fstat(lock), (path / "LOCK").stat()
     if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
         raise PermanentStoreError(
-            "another store was put in the place of the one that is compacted; nothing was changed"
+            "another store replaced the one that is being compacted; nothing was changed"
         )
 
 
@@ -193,6 +195,6 @@ def _is_interrupted(folder: Path) -> bool:
 def _check_removable(folder: Path, path: Path) -> None:
     if _is_interrupted(folder):
         raise PermanentStoreError(
-            f"a compaction was interrupted: the store is at {folder / 'before'}, and something "
-            f"else has taken its place since; move {path} away, and open it again"
+            f"a compaction was interrupted: the store is at {folder / 'before'}, but something "
+            f"else is now in its place; move {path} away, then open the store again"
         )

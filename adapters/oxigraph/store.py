@@ -79,13 +79,13 @@ class OxigraphStore:
             if "Permission denied" in str(error) or "Read-only file system" in str(error):
                 if not there:
                     raise PermanentStoreError(
-                        f"cannot make an Oxigraph store at {path}: the folder cannot be written"
+                        f"cannot create an Oxigraph store at {path}: the folder is not writable"
                     ) from error
                 return cls._open_read_only(path)
             if "LOCK: " in str(error):
                 raise TransientStoreError(
-                    f"the Oxigraph store at {path} is open in another process, and it allows one "
-                    "at a time; try again when that process is done"
+                    f"the Oxigraph store at {path} is open in another process, and only one "
+                    "can open it at a time; try again when that process is done"
                 ) from error
             raise PermanentStoreError(
                 f"cannot open the Oxigraph store at {path}: {error}"
@@ -131,7 +131,7 @@ class OxigraphStore:
                 if isinstance(found, ox.QueryBoolean):
                     return Table(("answer",), [(full_term(ox.Literal(bool(found))),)])
                 if not isinstance(found, ox.QuerySolutions):
-                    raise ConfigError("only SELECT and ASK are answered here, as tables")
+                    raise ConfigError("only SELECT and ASK queries are supported here")
                 columns = tuple(variable.value for variable in found.variables)
                 return Table(columns, [tuple(full_term(value) for value in row) for row in found])
             finally:
@@ -185,7 +185,9 @@ class OxigraphStore:
     def compact(self) -> tuple[int, int]:
         """Write the directory anew; the store is closed by it."""
         if not self._owned:
-            raise ConfigError(f"{self.label} is not a store on disk that can be compacted")
+            raise ConfigError(
+                f"{self.label} cannot be compacted: only an embedded store on disk can"
+            )
         path = Path(self.label)
         before = bytes_on_disk(path)
         with self._errors():

@@ -82,7 +82,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         self, request: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, to: str
     ) -> urllib.request.Request | None:
         if urlsplit(to).scheme not in ("http", "https"):
-            raise urllib.error.HTTPError(to, code, "a redirect out of the web", headers, fp)
+            raise urllib.error.HTTPError(
+                to, code, "redirect to a URL that is not HTTP", headers, fp
+            )
         kept = dict(request.header_items())
         for name in ("Authorization", "Content-length", "Host"):
             kept.pop(name, None)  # whoever needs it adds it anew

@@ -176,7 +176,7 @@ class Client:
     def _probe(self) -> Known:
         rows = self.rows(queries.load("_can_hash").bind())
         if [len(row) for row in rows] != [2]:
-            raise TransientStoreError(f"{self.label} sent {len(rows)} rows where there is one")
+            raise TransientStoreError(f"{self.label} sent {len(rows)} rows instead of one")
         found = Known.of(self._transport.server, *rows[0])
         self._remember(found)
         return found

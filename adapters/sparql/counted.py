@@ -41,7 +41,7 @@ class CountedAnswer:
             numbers = batch.column(2).filter(counts).to_pylist()
             match = _NUMBER.fullmatch(numbers[0])
             if len(numbers) > 1 or match is None or self._count is not None:
-                raise IncompleteError("the answer does not say in one number how many triples came")
+                raise IncompleteError("malformed count of triples in the response")
             self._count = int(match[1])
             batch = batch.filter(pc.invert(counts))
         self._came += batch.num_rows
@@ -60,8 +60,8 @@ class CountedAnswer:
             IncompleteError: It did not.
         """
         if self._count != self._came:
-            counted = "without their count" if self._count is None else f"of {self._count:,}"
+            counted = "without a count" if self._count is None else f"of {self._count:,}"
             raise IncompleteError(
-                f"{self._came:,} triples came {counted}, as if the answer was cut off or the graph "
-                "changed meanwhile; nothing was committed, try again"
+                f"{self._came:,} triples arrived {counted}: the response was cut off or the graph "
+                "changed during the read; nothing was committed, try again"
             )

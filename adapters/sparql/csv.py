@@ -31,10 +31,10 @@ def _rows(answer: Answer, columns: int | None = None) -> list[list[str]]:
     try:
         head, *rows = csv.reader(io.StringIO(answer.text().decode(), newline=""), strict=True)
     except (ValueError, csv.Error) as error:
-        raise TransientStoreError(f"the answer is not a table: {error}") from error
+        raise TransientStoreError(f"the response is not a CSV table: {error}") from error
     if any(len(row) != (columns or len(head)) for row in rows):
         raise TransientStoreError(
-            "the answer is not a table: a row has other columns than the head"
+            "the response is not a CSV table: a row does not match the header"
         )
     return rows
 
@@ -48,7 +48,7 @@ def number_and_sum(answer: Answer) -> tuple[int, int]:
     """The one row of a number and a sum, which is empty if there is nothing to add up."""
     rows = _rows(answer, 2)
     if len(rows) != 1:
-        raise TransientStoreError(f"the answer has {len(rows)} rows where there is one")
+        raise TransientStoreError(f"the response has {len(rows)} rows instead of one")
     ((number, total),) = rows
     return _whole_number(number), _whole_number(total or "0")
 
@@ -65,7 +65,7 @@ def bucket_table(answer: Answer) -> BucketTable:
     triples, _ = counts.pop("", (None, ""))
     if triples is None or triples != sum(count for count, _ in counts.values()):
         # To ask again would hash everything once more.
-        raise HalfwayError("the counts of its buckets do not add up")
+        raise HalfwayError("the counts of its buckets do not add up to the total")
     counts.pop(_NO_EDGES, None)
     return BucketTable(triples, counts)
 
@@ -79,6 +79,4 @@ def _whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise TransientStoreError(
-            f"the answer has {text[:60]!r} where a number was expected"
-        ) from None
+        raise TransientStoreError(f"the response has {text[:60]!r} instead of a number") from None

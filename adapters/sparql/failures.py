@@ -28,10 +28,10 @@ BROKEN = (OSError, http.client.HTTPException, zlib.error)
 """How a connection breaks, and what is sent on it."""
 
 _PASSING = {408, 429, 500, 502, 503, 504}
-_REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
+_REFUSED = {401: "it requires credentials", 403: "it denied access"}
 _REMEDIES = {
     401: "set `auth`, and its secrets in the environment",
-    403: "check the rights of the user",
+    403: "check the permissions of the user",
     404: "check the path of the URL",
 }
 _LONGEST_REST = 86400.0
@@ -89,7 +89,7 @@ def error_of_break(error: Exception) -> TransientStoreError:
     """What a broken connection means."""
     reason = getattr(error, "reason", error)
     found = TransientStoreError(f"it cannot be reached: {reason!r}")
-    found.remedy = "check the address, and that the server runs"
+    found.remedy = "check the address and that the server is running"
     return found
 
 
@@ -101,7 +101,7 @@ def error_of_format(sent: str, wanted: str, said: str) -> TransientStoreError:
         wanted: The one that was asked for.
         said: The beginning of the body.
     """
-    found = TransientStoreError(f"it answered with {sent} instead of {wanted}: {said}")
+    found = TransientStoreError(f"it responded with {sent} instead of {wanted}: {said}")
     found.remedy = "check that the URL is that of a SPARQL endpoint"
     return found
 
@@ -138,9 +138,9 @@ def seconds_to_wait(retry_after: str | None) -> float:
 def _refusal(endpoint: Endpoint, status: int, url: str) -> PermanentStoreError:
     where = " at the update URL" if url and url == endpoint.update_url else ""
     if endpoint.auth == "none":
-        reason = _REFUSED.get(status, "it does not allow that")
+        reason = _REFUSED.get(status, "it denied access")
         return PermanentStoreError(f"{reason}{where} (HTTP {status}); set `auth`")
     return PermanentStoreError(
-        f"what {endpoint.auth} authentication sent was refused{where} (HTTP {status}); "
-        "check the user, the password or the token, and their rights"
+        f"{endpoint.auth} authentication failed{where} (HTTP {status}); "
+        "check the user, the password or the token, and its permissions"
     )

@@ -97,11 +97,13 @@ class Answer:
             self._check_size(came)
         # With a length, http.client returns a short body without a word.
         if self._response.length or (unzip and size and not unzip.ended):
-            raise TransientStoreError("the connection was closed in the middle of the answer")
+            raise TransientStoreError("the connection was closed in the middle of the response")
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:
-            raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
+            raise PermanentStoreError(
+                f"the response is larger than {self._limit:,} bytes (`max_bytes`)"
+            )
 
     def text(self, most: int = 1 << 26) -> bytes:
         """The whole body, which must be small."""
@@ -109,12 +111,14 @@ class Answer:
         for piece in self.pieces():
             body.write(piece)
             if body.tell() > most:
-                raise PermanentStoreError(f"an answer of more than {most:,} bytes was not expected")
+                raise PermanentStoreError(
+                    f"the response is larger than the {most:,} bytes expected"
+                )
         return body.getvalue()
 
     def _read(self) -> bytes:
         if time.monotonic() > self._end:
-            raise TransientStoreError("the answer took too long")
+            raise TransientStoreError("the response took too long (`answer_timeout`)")
         data: bytes = self._response.read1(_PIECE)
         return data
 
@@ -209,11 +213,11 @@ class Transport:
         server = self._messages.clean(response.headers.get("Server") or self.server)
         if not self.expects(server):
             response.close()
-            raise OtherServerError(f"another server answers: {server}, no longer {self.server}")
+            raise OtherServerError(f"the server has changed: {server} instead of {self.server}")
         self.server = server
         if state := gave_up(response.headers):
             response.close()
-            raise TransientStoreError(f"the server gave up in the middle ({state})")
+            raise TransientStoreError(f"the server aborted the response ({state})")
         return response
 
     def _repeated(self, send: Callable[[], T]) -> T:

@@ -30,7 +30,7 @@ def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
         bindings = document["results"]["bindings"]
         rows = [tuple(_term(row.get(name)) for name in names) for row in bindings]
     except _MALFORMED as error:
-        raise TransientStoreError(f"the answer is not a SPARQL result: {error!r}") from error
+        raise TransientStoreError(f"the response is not a SPARQL result: {error!r}") from error
     return rows
 
 
@@ -46,7 +46,7 @@ def table_of_json(answer: Answer) -> Table:
         bindings = document["results"]["bindings"]
         rows = [tuple(_full_term(row.get(name)) for name in names) for row in bindings]
     except _MALFORMED as error:
-        raise TransientStoreError(f"the answer is not a SPARQL result: {error!r}") from error
+        raise TransientStoreError(f"the response is not a SPARQL result: {error!r}") from error
     return Table(names, rows)
 
 
@@ -57,7 +57,7 @@ def check_limit(answer: Answer) -> None:
         TransientStoreError: It says so.
     """
     if limit := cut_after(answer.headers):
-        raise HalfwayError(f"the answer was cut off after {limit} rows")
+        raise HalfwayError(f"the response was cut off after {limit} rows")
 
 
 def _term(value: dict[str, str] | None) -> Term | None:

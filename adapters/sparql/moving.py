@@ -57,7 +57,8 @@ def scan_moving(
     after = client.count(where)
     if abs(came - after) > abs(after - total) + after // 100 + _LEAST:
         raise IncompleteError(
-            f"{came:,} triples came in parts, where there were {total:,}, then {after:,}"
+            f"{came:,} triples arrived in parts, but the count was {total:,} before "
+            f"and {after:,} after"
         )
 
 

@@ -36,13 +36,15 @@ class NTriplesSink:
         if len(self._buffer) >= _BLOCK_BYTES:
             self._push_lines(searched)
         if len(self._buffer) > _LONGEST_LINE:
-            raise TransientStoreError(f"the answer has a line of over {_LONGEST_LINE:,} bytes")
+            raise TransientStoreError(
+                f"the response has a line longer than {_LONGEST_LINE:,} bytes"
+            )
 
     def finish(self) -> None:
         """Push what is left at the end of the answer."""
         if self._buffer and not self._buffer.endswith(b"\n"):
             if not _LAST.search(self._buffer):
-                raise TransientStoreError("the answer ends in the middle of a line")
+                raise TransientStoreError("the response ends in the middle of a line")
             self._buffer += b"\n"
         self._push_lines()
 
@@ -60,7 +62,7 @@ def _parse(data: bytes) -> TripleBatch:
     try:
         text = pa.array([data], pa.binary()).cast(pa.string())
     except pa.ArrowInvalid as error:
-        raise TransientStoreError(f"the answer is not in UTF-8: {error}") from error
+        raise TransientStoreError(f"the response is not UTF-8 text: {error}") from error
     lines = pc.split_pattern(text, "\n").flatten()
     lines = pc.utf8_trim(lines, " \t\r")
     empty = pc.or_(pc.equal(lines, ""), pc.starts_with(lines, "#"))
@@ -85,7 +87,7 @@ def _parse(data: bytes) -> TripleBatch:
 
 def _no_triple(texts: Any) -> TransientStoreError:
     return TransientStoreError(
-        f"the answer has a line that is not a triple: {texts[0].as_py()[:200]!r}"
+        f"the response has a line that is not a triple: {texts[0].as_py()[:200]!r}"
     )
 
 

@@ -66,7 +66,7 @@ class _Cut:
             TransientStoreError: They are not, and the graph should be at rest.
         """
         if found != expected and not self.moving:
-            raise TransientStoreError(f"the counts of its {what} do not add up")
+            raise TransientStoreError(f"the counts of its {what} do not add up to the total")
 
 
 def parts_of(
@@ -193,7 +193,7 @@ def _pages(
             yield {}, after
             return
         if name == after:
-            raise TransientStoreError("the same page came twice")
+            raise TransientStoreError("the same page of results arrived twice")
         yield {one: page[one] for one in names[: names.index(name) + 1]}, None
         after, page = name, following
     yield page, None
@@ -277,8 +277,8 @@ def _by_hash(cut: _Cut, where: Pattern, total: int, digits: int = 1) -> Iterator
     # Some stores have no hash of a blank node.
     if digits > _MOST_DIGITS or counts.get("", 0) > most:
         raise PermanentStoreError(
-            f"{counts.get('') or total:,} triples are more than an answer may have rows, and "
-            "cannot be told apart by a hash; leave them out by a scope"
+            f"{counts.get('') or total:,} triples exceed the endpoint's row limit and "
+            "cannot be split by a hash; exclude them with a scope"
         )
     small = {start: n for start, n in counts.items() if n <= most}
     for starts, count in packed(small.items(), most):
@@ -311,7 +311,7 @@ def only_count(counts: dict[str, int]) -> int:
         TransientStoreError: It has none.
     """
     if counts.keys() != {""}:
-        raise TransientStoreError("the answer to a count is not a number")
+        raise TransientStoreError("malformed COUNT response")
     return counts[""]
 
 

@@ -81,7 +81,7 @@ def _fetched(client: Client, part: Part, kept: KeptParts, careful: bool) -> list
         batches: list[TripleBatch] = []
         came = client.push(part.where, batches.append, careful=careful)
         if came != part.count:
-            raise _sent(client, f"{came:,} triples of a part that has {part.count:,}")
+            raise _sent(client, f"{came:,} triples of a part with {part.count:,}")
         return batches
 
     batches = _PER_PART.call(fetch)

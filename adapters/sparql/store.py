@@ -96,12 +96,12 @@ class SparqlStore:
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
         """The whole answer to a SELECT or an ASK, which the endpoint runs without functions."""
         if queries.query_form(text) in ("CONSTRUCT", "DESCRIBE"):
-            raise ConfigError("only SELECT and ASK are answered here, as tables")
+            raise ConfigError("only SELECT and ASK queries are supported here")
         called = (functions_called(text) or set()) & functions.keys()
         if called:
             raise ConfigError(
-                f"the query calls <{min(called)}>, which works on embedded stores only, and "
-                f"{self.label} is an endpoint; `kgsync neighbors` and `kgsync predict` work there"
+                f"the query calls <{min(called)}>, which only embedded stores support, but "
+                f"{self.label} is an endpoint; use `kgsync neighbors` or `kgsync predict`"
             )
         return self._client.json(text, table_of_json)
 
@@ -174,7 +174,7 @@ class SparqlStore:
     def update(self, text: str) -> None:
         """Run one SPARQL update."""
         if not self.capabilities.writable:
-            raise PermanentStoreError(f"{self.label} cannot be written; set `update_url`")
+            raise PermanentStoreError(f"{self.label} is read-only; set `update_url`")
         self._client.update(text)
 
     def close(self) -> None:

@@ -58,9 +58,9 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
                 elif element.tag == f"{_SPARQL}sparql":
                     ended = True
     except (ParseError, LookupError, ValueError) as error:
-        raise TransientStoreError(f"the answer is malformed: {error!r}") from error
+        raise TransientStoreError(f"the response is malformed: {error!r}") from error
     if not ended:
-        raise TransientStoreError("the answer is not one of SPARQL")
+        raise TransientStoreError("the response is not a SPARQL result")
 
 
 def _and_none(pieces: Iterable[bytes]) -> Iterator[bytes | None]:
@@ -85,7 +85,7 @@ def _term(element: Element) -> str:
         case "triple":
             s, p, o = (_term(part[0]) for part in element)
             return f"<<( {s} {p} {o} )>>"
-    raise ValueError(f"a term of an unknown kind: {element.tag}")
+    raise ValueError(f"unknown kind of term: {element.tag}")
 
 
 def _literal(element: Element, text: str) -> str:

@@ -14,7 +14,7 @@ __all__ = ["NO_FIGURES", "draw_figures"]
 NO_FIGURES = "figures need matplotlib: pip install 'kgsync[plots]'"
 
 _STYLES: dict[str, Any] = {"update": "-", "recalculate": "--", "leave": ":"}
-_NAMES = {"update": "updated", "recalculate": "recalculated", "leave": "left as it was"}
+_NAMES = {"update": "updated", "recalculate": "retrained", "leave": "frozen"}
 _FIGURES = {
     "mrr": ("MRR", False),
     "hits_at_10": ("Hits@10", False),

@@ -102,7 +102,7 @@ class RecordFolder:
                 not path.is_dir() or {p.name for p in path.iterdir()} - unfinished
             ):
                 raise ConfigError(
-                    f"{path} holds something else; name a new folder for the backtest"
+                    f"{path} is not a backtest folder; choose a new folder for the backtest"
                 )
             try:
                 path.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,9 @@ class RecordFolder:
             except OSError as error:
                 raise ConfigError(f"cannot write results into {path}: {error.strerror}") from None
         elif marker.read_text(encoding="utf-8") != text:
-            raise ConfigError(f"{path} is of another version of kgsync; name another folder")
+            raise ConfigError(
+                f"{path} was written by another version of kgsync; choose another folder"
+            )
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -149,8 +151,8 @@ class RecordFolder:
         then, now = with_new_names(Settings, _read_json(path)), json.loads(text)
         if then != now:
             raise ConfigError(
-                f"{folder} has results under other settings ({differences(then, now)}); "
-                "name another folder, or remove this one"
+                f"{folder} has results with other settings ({differences(then, now)}); "
+                "choose another folder, or remove this one"
             )
 
     def follow(self, version: int, graph_version: str, edges: str) -> None:
@@ -173,11 +175,12 @@ class RecordFolder:
         if then[0] != graph_version:
             raise ConfigError(
                 f"version {version} was <{then[0]}> when {self.path} was made and is "
-                f"<{graph_version}> now; name another folder"
+                f"<{graph_version}> now; choose another folder"
             )
         if then != now:
             raise ConfigError(
-                f"<{graph_version}> had other edges when {self.path} was made; name another folder"
+                f"<{graph_version}> had other edges when {self.path} was made; "
+                "choose another folder"
             )
 
     def get(self, model: str, method: Method, version: int) -> Record | None:
@@ -192,7 +195,7 @@ class RecordFolder:
             return safetensors.torch.load_file(path)
         except (OSError, safetensors.SafetensorError) as error:
             raise StateCorruptedError(
-                f"cannot read {path}: {error}; remove {path.parent} to do that model again"
+                f"cannot read {path}: {error}; remove {path.parent} to run that model again"
             ) from None
 
     def put(self, record: Record, tables: dict[str, Tensor]) -> None:

@@ -116,8 +116,8 @@ def _history(
     end = len(versions) - 1 if last is None else last
     if not 0 <= first < end < len(versions):
         raise ConfigError(
-            f"versions {first} to {end} cannot be chosen: there are versions 0 to "
-            f"{len(versions) - 1}, and a backtest needs two"
+            f"cannot use versions {first} to {end}: there are versions 0 to "
+            f"{len(versions) - 1}, and a backtest needs at least two"
         )
     return versions[first : end + 1]
 

@@ -95,5 +95,5 @@ def unsealed(content: Any) -> Any:
         return content
     rest = {name: value for name, value in content.items() if name != "sha256"}
     if content["sha256"] != digest_of(rest):
-        raise ValueError("it does not match its own checksum")
+        raise ValueError("the content does not match its checksum")
     return rest

@@ -43,8 +43,8 @@ def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None =
         raise HeldError(str(path)) from None
     except OSError as error:
         raise NoLocksError(
-            f"cannot lock {path}: {error.strerror}; some network file systems have no locks "
-            "(flock): use a folder on a local disk"
+            f"cannot lock {path}: {error.strerror}; some network file systems do not support "
+            "locks (flock): use a folder on a local disk"
         ) from error
 
 

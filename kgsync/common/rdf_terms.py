@@ -108,4 +108,4 @@ def unescaped(text: str) -> str:
     try:
         return _NUMBERED.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
     except (OverflowError, ValueError):
-        raise ValueError(f"there is no such character: {text[:60]!r}") from None
+        raise ValueError(f"invalid character escape: {text[:60]!r}") from None

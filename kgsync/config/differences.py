@@ -25,7 +25,7 @@ def check_meaning(now: dict[str, Any], then: dict[str, Any]) -> None:
         details = differences(*({key: tree.get(key) for key in changed} for tree in (then, now)))
         raise SettingsChangedError(
             f"settings that fix the meaning of the stored vectors have changed ({details}); "
-            "change them back, or run `kgsync rebuild` to train anew"
+            "change them back, or run `kgsync rebuild` to train from scratch"
         )
 
 

@@ -57,7 +57,7 @@ def triple_classification(
     asked, left_out = draw.pairs(test)
     if not held_out.shape[1] or not asked.shape[1]:
         raise UndefinedMetricError(
-            "triple classification needs validation and test triples with a false counterpart"
+            "triple classification needs validation and test triples that have negatives"
         )
     thresholds = _thresholds(held_out[1], *_scores(model, held_out), model.sizes["relation"])
     true, false = _scores(model, asked)
@@ -119,7 +119,7 @@ def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
         for scores, rows in ((true, tails), (wrong, false)):
             scores[part] = model.score(head, relation, model.rows("entity", rows)).numpy()
     if np.isnan(true).any() or np.isnan(wrong).any():
-        raise TrainingError("a score is NaN: the vectors are not usable")
+        raise TrainingError("a score is NaN: the vectors cannot be used")
     return true, wrong
 
 

@@ -153,7 +153,7 @@ def ranks(
         answers = known.answers(side, given[part], relations[part])
         found, numbers = _count_ranks(scores, true[part], *answers)
         if not numbers:
-            raise TrainingError("a score is NaN: the vectors are not usable")
+            raise TrainingError("a score is NaN: the vectors cannot be used")
         result[order[part]] = found
     return result
 

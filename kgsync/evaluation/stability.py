@@ -92,7 +92,7 @@ def normalized_mean_change(
     """
     count = len(new)
     if count < 2:
-        raise UndefinedMetricError(f"NMC compares at least two shared elements, there are {count}")
+        raise UndefinedMetricError(f"NMC needs at least two shared elements, but there are {count}")
     moved = torch.linalg.vector_norm((new - old).double(), dim=1)
     # Distances do not change when all vectors are moved alike, and small numbers round less.
     points = (new.double() - new.double().mean(0)).to(_precision(count))

@@ -195,7 +195,7 @@ class ChangeSet:
         def ids(column: Any, known: TermTable) -> Ids:
             found = known.ids(column.combine_chunks())
             if (found < 0).any():
-                raise KgsyncError(f"{path} names terms that this term index does not know")
+                raise KgsyncError(f"{path} contains terms that are not in this term index")
             return found
 
         def triples(change: str) -> tuple[Snapshot, Parts]:

@@ -54,7 +54,7 @@ class Endpoint:
             parts = urlsplit(address)
             bare = _bare(address)
             if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ConfigError(f"not an address of a SPARQL endpoint: {bare!r}")
+                raise ConfigError(f"not the URL of a SPARQL endpoint: {bare!r}")
             object.__setattr__(self, name, bare)
             if "@" in parts.netloc:
                 object.__setattr__(self, "user", unquote(parts.username or ""))
@@ -76,7 +76,7 @@ class Endpoint:
             value = getattr(self, name) or os.environ.get(f"KGSYNC_{name.upper()}")
             if not value:
                 raise ConfigError(
-                    f"{self} is to be asked with {self.auth} authentication; "
+                    f"{self} uses {self.auth} authentication; "
                     f"set the environment variable KGSYNC_{name.upper()}"
                 )
             found[name] = value

@@ -111,7 +111,7 @@ class TripleSource:
         if self.scope is not None:
             if self.graph is None and union:
                 raise ConfigError(
-                    "a scope cannot tell kgsync's own graphs apart in a union default graph; "
+                    "a scope cannot exclude kgsync's own graphs from a union default graph; "
                     "set `graphs` to a named graph and use GRAPH $graph in the scope"
                 )
             return queries.scope_pattern("the scope", self.scope, self.graph)

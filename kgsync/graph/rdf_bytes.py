@@ -56,7 +56,7 @@ def read_lines_of(file: IO[bytes]) -> Iterator[bytes]:
     """
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise OSError(f"it has a line of more than {LONGEST_LINE >> 20} MiB")
+            raise OSError(f"it has a line longer than {LONGEST_LINE >> 20} MiB")
         yield line
 
 
@@ -76,8 +76,8 @@ class _Expanded(io.RawIOBase):
         self._total += len(data)
         if self._total > self._most:
             raise OSError(
-                f"it becomes more than {self._most >> 20:,} MiB, {EXPANSION:,} times its size, "
-                "when it is decompressed; if that is right, decompress it before"
+                f"it expands to more than {self._most >> 20:,} MiB, {EXPANSION:,} times its size, "
+                "when decompressed; if that is correct, decompress it first"
             )
         return len(data)
 
@@ -104,7 +104,7 @@ class _Bzip2:
             elif self._stream.needs_input:
                 data = self._file.read(_CHUNK)
                 if not data:
-                    raise EOFError("a stream ends too early")
+                    raise EOFError("the compressed stream ends too early")
             found = self._stream.decompress(data, size)
             if found:
                 return found

@@ -128,7 +128,7 @@ def _stem(name: str) -> str:
 def not_understood(path: Path) -> str:
     """What to say of a file that must not be passed over."""
     return (
-        f"{path} may be a part of the graph, but its name is not understood: kgsync reads dumps "
+        f"{path} may be part of the graph, but its name is not recognized: kgsync reads dumps "
         f"(kg-1.nt; {', '.join(DUMPS)}), changes (0001.added.nt, 0001.removed.nt, 0001.clear.nt, "
         f"0001.reinserted.nt) and patches (0001.rdfp, 0001.patch), each also as "
         f"{', '.join(COMPRESSED)}; rename or convert it, or move it away"

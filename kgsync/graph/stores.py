@@ -118,7 +118,7 @@ def checked_path(path: StoreTarget) -> str:
     """
     text = str(path)
     if "\0" in text:
-        raise ConfigError(f"the path {text!r} has a NUL character in it; check where it comes from")
+        raise ConfigError(f"the path {text!r} contains a NUL character; check where it comes from")
     return text
 
 

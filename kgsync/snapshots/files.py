@@ -33,7 +33,7 @@ def find_file(folder: Path, name: str) -> Path:
     for candidate in (folder / f"{name}{suffix}" for suffix in ("", *COMPRESSED)):
         if candidate.is_file():
             return candidate
-    raise ConfigError(f"there is no file {name} in {folder}, nor as {', '.join(COMPRESSED)}")
+    raise ConfigError(f"there is no file {name} in {folder}, also not as {', '.join(COMPRESSED)}")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 NOT_FINITE = (
-    "the vectors are not finite numbers any more; lower the learning rate "
+    "the vectors are no longer finite numbers; lower the learning rate "
     "(training.learning_rate, update.general_learning_rate)"
 )
 

@@ -278,7 +278,7 @@ def test_a_store_in_use_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_store_in_memory_has_nothing_to_compact() -> None:
-    with pytest.raises(ConfigError, match="not a store on disk"):
+    with pytest.raises(ConfigError, match="only an embedded store on disk"):
         OxigraphStore.open(ox.Store()).compact()
 
 

@@ -1,7 +1,7 @@
-"""How a model follows a change: one file per strategy, all with the same face.
+"""Update strategies: one file per strategy, all with the same interface.
 
-A strategy is a module of this folder with a function `update`. It gets an `UpdateTask` and changes
-the task's model in place. Its name is the name of the file.
+A strategy is a module of this folder with a function `update`. It takes an `UpdateTask` and changes
+the task's model in place. The file name is the name of the strategy.
 """
 
 from __future__ import annotations
