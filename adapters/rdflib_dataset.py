@@ -25,7 +25,7 @@ __all__ = ["RdflibStore"]
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """Functions that a block of one thread has brought."""
+    """Functions that a block of one thread has registered."""
 
     thread: int
     functions: Mapping[str, Function]
@@ -59,7 +59,7 @@ class RdflibStore:
         """Wrap a dataset or a graph.
 
         Raises:
-            ConfigError: It is a `ConjunctiveGraph`, which hides which triples are whose.
+            ConfigError: It is a `ConjunctiveGraph`, which hides the graph of a triple.
         """
         if isinstance(target, ConjunctiveGraph) and not isinstance(target, Dataset):
             raise ConfigError("an rdflib ConjunctiveGraph is not supported; use rdflib.Dataset")
@@ -80,7 +80,7 @@ class RdflibStore:
             return [tuple(_term(value) for value in row) for row in self._rows(query)]
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
-        """The whole answer to a SELECT or an ASK."""
+        """The complete result of a SELECT or an ASK."""
         with self._errors(), _registered(functions):
             found = self._graph.query(text)
             if found.type == "ASK":
@@ -93,7 +93,7 @@ class RdflibStore:
 
     @staticmethod
     def registered(functions: Mapping[str, Function]) -> AbstractContextManager[None]:
-        """Functions over our terms, known to rdflib for a while."""
+        """Register functions over kgsync terms with rdflib while the block runs."""
         return _registered(functions)
 
     def count(self, source: TripleSource) -> int:
@@ -154,13 +154,13 @@ class RdflibStore:
             yield
         except KgsyncError:
             raise
-        except Exception as error:  # rdflib and its store plug-ins share no root of errors
+        except Exception as error:  # rdflib and its store plug-ins have no common base exception
             raise PermanentStoreError(f"{self.label}: {error}") from error
 
 
 @contextmanager
 def _registered(functions: Mapping[str, Function]) -> Iterator[None]:
-    """Functions over our terms, known to rdflib for a while.
+    """Register functions over kgsync terms with rdflib while the block runs.
 
     Its registry is the process's. So what is registered there finds the functions: those of the
     innermost block of the thread, or else of the latest block of another one.

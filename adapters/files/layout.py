@@ -1,6 +1,6 @@
-"""Which files of a folder make which version of its graph; none of them is read.
+"""Which files of a folder make up which version of its graph. Only names are read, not contents.
 
-No file that may hold triples is passed over: a name that is not understood is an error.
+No file that may hold triples is ignored: an unrecognized name is an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Number = tuple[str, int]
 
 @dataclass(frozen=True)
 class Change:
-    """What leads from one version to the next."""
+    """The change from one version to the next."""
 
     name: str
     parts: dict[str, Path]
@@ -51,9 +51,9 @@ class FileVersion:
 
     graph: str
     dump: Path | None
-    """What it begins with; None is the empty graph."""
+    """The dump it starts from; None for the empty graph."""
     changes: int = 0
-    """How many of the folder's changes are in it."""
+    """How many of the folder's changes are applied to it."""
     issued: str | None = None
 
 
@@ -110,7 +110,7 @@ def _is_dump(path: Path) -> bool:
 
 
 def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], changes: bool) -> None:
-    """See that nothing is passed over that may be a part of the graph."""
+    """Check that no file is ignored that may be part of the graph."""
     for path in files[folder]:
         misplaced = root != folder and (
             bool(CHANGE.fullmatch(path.name))
@@ -127,7 +127,7 @@ def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], change
     for place, paths in files.items():
         known = [p for p in paths if CHANGE.fullmatch(p.name) or rdf_suffix(p) in PATCHES]
         if place == folder:
-            # Among changes a file with a number is no dump: `0001.deleted.nt`.
+            # Among changes, a file with a number is not a dump: `0001.deleted.nt`.
             known += [p for p in paths if _is_dump(p) and not (among and _is_like_change(p))]
         for path in strange_files(paths, known, numbered=place == root and among):
             raise PermanentStoreError(not_understood(path))
@@ -188,7 +188,7 @@ def _numbered(hours: dict[str, Path], head: _Number | None) -> dict[_Number, dic
 
 
 def _head(folder: Path, root: Path) -> _Number | None:
-    """The last change that is published: a file after it may be half written."""
+    """The last published change: a later file may be incomplete."""
     path = next((place / _HEAD for place in (folder, root) if (place / _HEAD).is_file()), None)
     if path is None:
         return None
@@ -200,7 +200,7 @@ def _head(folder: Path, root: Path) -> _Number | None:
 
 
 def _check_gaps(root: Path, numbers: list[_Number]) -> None:
-    """Numbers start anew in every hour; only the first hour may have begun before the base."""
+    """Numbers restart in every hour; only the first hour may have begun before the base."""
     expected = {number[0]: 0 for number in numbers}
     first_hour, first = numbers[0]
     expected[first_hour] = first if first_hour or first == 0 else 1

@@ -1,4 +1,4 @@
-"""From RDF files to triple batches, in blocks, with every term in one canonical form.
+"""Parse RDF files into triple batches, in blocks, with every term in one canonical form.
 
 Two files can write one triple in two ways: with escapes or without, with `xsd:string` or without.
 Lines that are canonical already, nearly all of them, are cut into columns as they are, which takes
@@ -65,7 +65,7 @@ def parse_file(path: Path) -> Iterator[Parsed]:
     """The triples of a dump, which may repeat themselves.
 
     Raises:
-        PermanentStoreError: It is no such file, or its syntax is wrong; the message names the line.
+        PermanentStoreError: Not such a file, or a syntax error; the message names the line.
         TransientStoreError: A compressed file ends too early.
     """
     format_ = _FORMATS[rdf_suffix(path)]
@@ -90,7 +90,7 @@ def _guarded(path: Path, file: IO[bytes], format_: ox.RdfFormat) -> Iterator[Par
                 if format_ == ox.RdfFormat.N3 and any(parsed.graphs or ()):
                     raise guard.wrong("N3 formulas are not supported; write triples only")
                 yield parsed
-    except MemoryError as error:  # how pyoxigraph says that its buffer is full
+    except MemoryError as error:  # pyoxigraph raises it when its buffer is full
         raise guard.wrong(f"a term or a comment is too long: {error}") from error
 
 
@@ -151,7 +151,7 @@ def parse_lines(
         with _syntax_errors(path, where):
             try:
                 quads = list(ox.parse(_joined(others), format=format_, lenient=True))
-            except MemoryError as error:  # how pyoxigraph says that its buffer is full
+            except MemoryError as error:  # pyoxigraph raises it when its buffer is full
                 raise PermanentStoreError(
                     f"{path}, between lines {where[0]} and {where[-1]}: a term or a comment is "
                     f"too long: {error}"
@@ -167,7 +167,7 @@ def parse_lines(
 
 @contextmanager
 def opened_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file's bytes; what goes wrong while they are read names the file."""
+    """Open a file; errors while it is read name the file."""
     try:
         with open_file(path) as file:
             yield file

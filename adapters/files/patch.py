@@ -1,7 +1,7 @@
 """RDF Patch: a header that chains files, then transactions of added and deleted triples.
 
-See https://jena.apache.org/documentation/rdf-patch. Prefixes are no triples: their rows are passed
-over. A row that changes something has to be in a transaction, so that half a file shows.
+See https://jena.apache.org/documentation/rdf-patch. Prefix rows are ignored. A row
+that changes something must be in a transaction, so that an incomplete file is detected.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _OTHER = re.compile(r"(H|TX|TC|TA|PA|PD)(?:\s.*)?\.|#.*|", re.DOTALL)
 
 @dataclass(frozen=True)
 class PatchHeader:
-    """What a patch says about its place in a log."""
+    """The header of a patch: its id and the id of the previous patch."""
 
     path: Path
     id: str | None = None
     previous: str | None = None
     line: int = 1
-    """Where it names the previous one."""
+    """The line that names the previous patch."""
 
 
 def read_header(path: Path) -> PatchHeader:
@@ -60,10 +60,10 @@ def read_header(path: Path) -> PatchHeader:
 
 
 def check_chain(headers: list[PatchHeader]) -> None:
-    """See that every patch follows the one before it.
+    """Check that every patch follows the one before it.
 
     Raises:
-        PermanentStoreError: One does not; the message names it.
+        PermanentStoreError: A patch does not; the message names it.
     """
     for before, header in pairwise(headers):
         if header.previous is None and before.id is None:
@@ -81,8 +81,8 @@ def read_patch(path: Path, changes: Changes, check: Callable[[Path, Parsed], Tri
 
     Args:
         path: The file.
-        changes: Takes the changes, in their order.
-        check: Sees what graph they are about.
+        changes: Receives the changes, in order.
+        check: Checks which graph they are about.
 
     Raises:
         PermanentStoreError: A row is wrong; the message names its line.

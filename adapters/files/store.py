@@ -1,4 +1,4 @@
-"""RDF files as a source: a folder of dumps or of changes, or a single file. Never written.
+"""RDF files as a source: a folder of dumps or of changes, or a single file. Read-only.
 
     dumps/kg-2024-01.nt.gz, kg-2024-02.nt.gz      every file is a version, in natural order
     nomisma/base.nt.gz, changes/0001.added.nt.gz, 0001.removed.nt.gz, ...
@@ -57,14 +57,14 @@ _DESCRIBING = {_TYPE, str(_ISSUED), str(_PREVIOUS), "<http://www.w3.org/ns/prov#
 
 
 class FilesStore:
-    """Reads files; see `kgsync.graph.port` for the contract.
+    """Reads RDF files; see `kgsync.graph.port` for the contract.
 
     There is no SPARQL over them. `select` sees what describes the versions, as a catalogue in the
     default graph: their order, their dates, and of a data set what it says itself.
     """
 
     def __init__(self, path: Path) -> None:
-        """Name a file or a folder; nothing is read yet."""
+        """Set the file or folder; nothing is read yet."""
         self.label = str(path)
         self.capabilities = StoreCapabilities(
             writable=False,
@@ -86,7 +86,7 @@ class FilesStore:
         """Open a file or a folder.
 
         Raises:
-            PermanentStoreError: It is not there, or of another kind.
+            PermanentStoreError: It does not exist, or is not of a supported kind.
         """
         path = Path(target)
         if not path.exists():
@@ -114,7 +114,7 @@ class FilesStore:
             return OxigraphStore(store, self.label, owned=False).select(query)
 
     def count(self, source: TripleSource) -> int:
-        """Number of distinct triples of a source; they are read, unless that was done just now."""
+        """Number of distinct triples of a source; reads them, unless they were just read."""
         with self._errors():
             files = self._files(source)
             state, count = self._counts.get(source.graph, (None, 0))
@@ -151,7 +151,7 @@ class FilesStore:
             }
 
     def distrust(self, source: TripleSource) -> None:
-        """Read what follows a version from the beginning, not from that version."""
+        """Do not use this version as the base of a difference any more."""
         self._distrusted.add(source.graph)
 
     def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
@@ -172,7 +172,7 @@ class FilesStore:
     def scan_changes(
         self, source: TripleSource, base: TripleSource, receive: ReceiveChange
     ) -> None:
-        """Push what the changes come to: every triple at most once."""
+        """Push the net effect of the changes: every triple at most once."""
         with self._errors():
             if not self.has_changes(source, base):
                 raise PermanentStoreError(
@@ -188,12 +188,12 @@ class FilesStore:
                 receive("add", batch)
 
     def insert(self, graph: str, ntriples: str) -> None:
-        """Not offered."""
+        """Not supported: files are read-only."""
         with self._errors():
             raise PermanentStoreError(f"{self.label}: files are read-only")
 
     def update(self, text: str) -> None:
-        """Not offered."""
+        """Not supported: files are read-only."""
         with self._errors():
             raise PermanentStoreError(f"{self.label}: files are read-only")
 
@@ -204,7 +204,7 @@ class FilesStore:
     # -- reading -------------------------------------------------------------------------------
 
     def _batches(self, source: TripleSource) -> Iterator[TripleBatch]:
-        """The triples of a source, maybe some of them twice."""
+        """The triples of a source, possibly with duplicates."""
         if not self._path.is_dir():
             for parsed in parse_file(self._path):
                 yield _in_graph(parsed, source.graph)
@@ -292,12 +292,12 @@ _State = tuple[tuple[Path, int, int], ...]
 
 
 def _state(files: list[Path]) -> _State:
-    """What tells whether files have changed since they were read."""
+    """A fingerprint that shows whether files have changed since they were read."""
     return tuple((path, (s := path.stat()).st_size, s.st_mtime_ns) for path in files)
 
 
 def _net(changes: tuple[Change, ...], check: _OneGraph) -> NetChange:
-    """What some changes come to."""
+    """The net effect of some changes."""
     collected = Changes()
     for change in changes:
         for kind, path in change.parts.items():
@@ -325,7 +325,7 @@ def _subjects(path: Path, parsed: Parsed) -> Any:
 
 
 class _OneGraph:
-    """Sees that all changes are about the same graph: else what one removes may stay in another."""
+    """Checks that all changes are about the same graph."""
 
     def __init__(self, required: bool = True) -> None:
         self._required = required

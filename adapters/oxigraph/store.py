@@ -66,7 +66,7 @@ class OxigraphStore:
             raise PermanentStoreError(
                 f"cannot open the Oxigraph store at {path}: {error.strerror}"
             ) from error
-        # pyoxigraph would make a new, empty store of a mistyped path.
+        # pyoxigraph would create an empty store at a mistyped path.
         if not create and not there:
             raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
         try:
@@ -123,7 +123,7 @@ class OxigraphStore:
                 del store, found
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
-        """The whole answer to a SELECT or an ASK."""
+        """The complete result of a SELECT or an ASK."""
         with self._errors() as store:
             found: Any = None
             try:
@@ -135,7 +135,7 @@ class OxigraphStore:
                 columns = tuple(variable.value for variable in found.variables)
                 return Table(columns, [tuple(full_term(value) for value in row) for row in found])
             finally:
-                # A traceback that somebody keeps, as notebooks do, would keep the store locked.
+                # A stored traceback, as in a notebook, would keep the store locked.
                 del store, found
 
     def count(self, source: TripleSource) -> int:
@@ -149,7 +149,7 @@ class OxigraphStore:
     def scan_moving(
         self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
     ) -> None:
-        """Push the triples of a source: a query sees one moment, and no answer is half."""
+        """Push the triples of a source; a query sees one state of the store, and is complete."""
         self.scan(source, receive, careful=careful)
 
     def insert(self, graph: str, ntriples: str) -> None:
@@ -178,12 +178,12 @@ class OxigraphStore:
         return dict(custom_functions(functions))
 
     def flush(self) -> None:
-        """Have everything on the disk."""
+        """Write everything to disk."""
         with self._errors() as store:
             store.flush()
 
     def compact(self) -> tuple[int, int]:
-        """Write the directory anew; the store is closed by it."""
+        """Rewrite the directory to free disk space; this closes the store."""
         if not self._owned:
             raise ConfigError(
                 f"{self.label} cannot be compacted: only an embedded store on disk can"
@@ -196,7 +196,7 @@ class OxigraphStore:
         return before, bytes_on_disk(path)
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Release the directory."""
         if self._owned:
             self._store = None
 
@@ -206,7 +206,7 @@ class OxigraphStore:
             return int(next(iter(_solutions(store, query)))[0].value)
 
     def _push(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
-        """Push triples: as TSV whose rows end in a mark, or term by term to be careful."""
+        """Push triples: as TSV whose rows end with a mark, or term by term if `careful`."""
         mark = secrets.token_hex(4)
         query = queries.load("_triples").bind(where=where, mark=mark)
         with self._errors() as store:
@@ -241,7 +241,7 @@ class OxigraphStore:
 
 
 def _is_store(path: Path) -> bool:
-    """Whether there is one; an error if that may not be known."""
+    """Whether a store exists at the path; raises OSError if that cannot be determined."""
     try:
         (path / "CURRENT").stat()
     except (FileNotFoundError, NotADirectoryError):

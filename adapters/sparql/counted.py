@@ -1,4 +1,4 @@
-"""Answers that say themselves how many triples they have, so that they need no other proof."""
+"""Responses that contain the count of their own triples, to check that they are complete."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _CUT_SHARE = 0.9
 
 
 class IncompleteError(TransientStoreError):
-    """An answer has not the triples that it counts."""
+    """A response does not have as many triples as it counts."""
 
 
 class CountedAnswer:
-    """Takes the batches of an answer to `_pattern_counted`, and its count out of them."""
+    """Takes the batches of a `_pattern_counted` query and separates the count from the triples."""
 
     def __init__(self, receive: Receive) -> None:
-        """Wait for batches, which `receive` gets without the count."""
+        """Pass batches without the count to `receive`."""
         self.mark = f"urn:kgsync:count:{secrets.token_hex(8)}"
-        """Subject of the triple with the count, which no graph can know."""
+        """Subject of the triple with the count; random, so that no graph contains it."""
         self._receive = receive
         self._came = 0
         self._count: int | None = None
@@ -50,14 +50,14 @@ class CountedAnswer:
 
     @property
     def looks_cut(self) -> bool:
-        """Whether so much is missing that it was a limit on rows rather than somebody's change."""
+        """Whether so much is missing that a row limit is more likely than a concurrent change."""
         return self._count is None or self._came < _CUT_SHARE * self._count
 
     def check(self) -> None:
-        """See that all came.
+        """Check that all triples arrived.
 
         Raises:
-            IncompleteError: It did not.
+            IncompleteError: Triples are missing.
         """
         if self._count != self._came:
             counted = "without a count" if self._count is None else f"of {self._count:,}"

@@ -1,4 +1,4 @@
-"""SPARQL results in JSON: small answers, whole."""
+"""SPARQL results in JSON, for small results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_limit", "rows_of_json", "table_of_json"]
 _LARGE = 1 << 31
 """Bytes of what a user asked for; the endpoint's own limit holds as well."""
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What comes of a document that is none, of another shape, or nested without end."""
+"""Errors for a document that is not JSON, has another shape, or is nested too deeply."""
 
 
 def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
@@ -35,7 +35,7 @@ def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
 
 
 def table_of_json(answer: Answer) -> Table:
-    """The answer to a SELECT or an ASK in JSON."""
+    """The result of a SELECT or an ASK in JSON."""
     check_limit(answer)
     try:
         document = json.loads(answer.text(_LARGE))
@@ -51,10 +51,10 @@ def table_of_json(answer: Answer) -> Table:
 
 
 def check_limit(answer: Answer) -> None:
-    """Refuse an answer that the endpoint says it has cut.
+    """Reject a result that the endpoint reports as truncated.
 
     Raises:
-        TransientStoreError: It says so.
+        TransientStoreError: The result is truncated.
     """
     if limit := cut_after(answer.headers):
         raise HalfwayError(f"the response was cut off after {limit} rows")

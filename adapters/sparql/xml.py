@@ -1,4 +1,4 @@
-"""SPARQL results in XML as they arrive, as rows of N-Triples text.
+"""Convert streamed SPARQL XML results to rows of N-Triples text.
 
 The slow and safe format: whatever is inside a term is escaped, line breaks and all.
 """
@@ -27,7 +27,7 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
     """The rows, each with its terms in the order of the projection.
 
     Raises:
-        TransientStoreError: The answer is malformed, is cut off, or a row lacks a term.
+        TransientStoreError: The result is malformed or truncated, or a row lacks a term.
     """
     # Documents that grow without end by entities are refused by Expat itself.
     parser: XMLPullParser[Element] = XMLPullParser(("start", "end"))
@@ -54,7 +54,7 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
                 elif element.tag == f"{_SPARQL}result":
                     yield _row(element, names)
                     since = 0
-                    depth[-1].clear()  # what was passed on is not kept
+                    depth[-1].clear()  # free what was passed on
                 elif element.tag == f"{_SPARQL}sparql":
                     ended = True
     except (ParseError, LookupError, ValueError) as error:

@@ -225,7 +225,7 @@ def test_another_store_that_is_put_in_its_place_meanwhile_stays_there(
 
         monkeypatch.setattr(module, "_copy", copy if late else copying)
         monkeypatch.setattr(module, "_check_own", checking)
-        with pytest.raises(PermanentStoreError, match="another store was put"):
+        with pytest.raises(PermanentStoreError, match="another store replaced"):
             OxigraphStore.open(tmp_path / "kg").compact()
         assert quads_of(tmp_path / "kg") == other
         assert quads_of(tmp_path / "kept") == old
