@@ -1,4 +1,4 @@
-"""The results of a backtest: one record a model, method and version, kept in a folder."""
+"""The results of a backtest: one record per model, method and version, kept in a folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Record:
-    """What one method came to at one version."""
+    """The result of one method at one version."""
 
     model: str
     method: Method
@@ -86,13 +86,13 @@ class Record:
 
 
 class RecordFolder:
-    """Records on disk, each with the tables it ended with, so that a run can go on."""
+    """Records on disk, each with its final tables, so that a run can resume."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make a folder.
+        """Open or create a folder.
 
         Raises:
-            ConfigError: The folder holds something else, or cannot be written.
+            ConfigError: The folder is not a backtest folder, or is not writable.
         """
         self.path = path
         marker, text = path / "backtest.json", json.dumps({"format": _FORMAT})
@@ -142,7 +142,7 @@ class RecordFolder:
         """
         folder = self.path / model
         path, text = folder / _RECIPE, json.dumps(recipe, indent=1, sort_keys=True)
-        # A run that was refused or failed before its first result leaves no mark.
+        # A run that failed before its first result leaves nothing behind.
         if not any(folder.glob(_RECORDS if model else f"*/{_RECORDS}")):
             folder.mkdir(exist_ok=True)
             write_file(path, text)
@@ -168,7 +168,7 @@ class RecordFolder:
         """
         path, now = self.path / _HISTORY, [graph_version, edges]
         history = _read_json(path) if path.exists() else []
-        if not any(self.path.glob(f"*/{version:04d}-*.json")):  # nothing has come of it yet
+        if not any(self.path.glob(f"*/{version:04d}-*.json")):  # no results yet
             write_file(path, json.dumps([*history[:version], now], indent=1))
             return
         then = history[version]
@@ -189,7 +189,7 @@ class RecordFolder:
         return _read(path) if path.exists() else None
 
     def tables(self, model: str, method: Method, version: int) -> dict[str, Tensor]:
-        """The tables that a record ended with; all methods start from those of version 0."""
+        """The final tables of a record; all methods start from those of version 0."""
         path = self._file(model, method if version else "train", version, "safetensors")
         try:
             return safetensors.torch.load_file(path)
@@ -199,7 +199,7 @@ class RecordFolder:
             ) from None
 
     def put(self, record: Record, tables: dict[str, Tensor]) -> None:
-        """Keep a finished record; the tables of the version before last are not needed any more."""
+        """Keep a finished record; the tables of the version before last are removed."""
         model, method, version = record.model, record.method, record.version
         path = self._file(model, method, version, "safetensors")
         write_file(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))

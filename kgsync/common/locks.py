@@ -1,4 +1,4 @@
-"""The one file lock: between processes, given up by the system when its holder dies."""
+"""File locks between processes, released by the system when the holder dies."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NO_WAIT = Retry(1, transient=(BlockingIOError,))
 
 
 class HeldError(Exception):
-    """Another process has the lock."""
+    """Another process holds the lock."""
 
 
 class NoLocksError(StateWriteError):
-    """The file system refused the lock for another reason than its holder."""
+    """Locking failed, and not because another process holds the lock."""
 
 
 def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None = NO_WAIT) -> None:
@@ -31,8 +31,8 @@ def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None =
         retry: How long to try; None waits for as long as another process has it.
 
     Raises:
-        HeldError: Another process has it.
-        NoLocksError: The file system has no locks.
+        HeldError: Another process holds it.
+        NoLocksError: The file system does not support locks.
     """
     try:
         if retry is None:

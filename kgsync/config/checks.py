@@ -1,4 +1,4 @@
-"""Whether all settings together make sense: each section by its declarations, then across them."""
+"""Checks all settings: each section by its declarations, then rules across sections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check"]
 
 
 def check(settings: Settings) -> None:
-    """Look at every value and every rule.
+    """Check every value and every rule.
 
     Raises:
         ConfigError: One is wrong; the message names it.

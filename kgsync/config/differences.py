@@ -11,14 +11,14 @@ __all__ = ["check_meaning", "differences"]
 
 
 def check_meaning(now: dict[str, Any], then: dict[str, Any]) -> None:
-    """See that the settings which fix the meaning of vectors are those they were made with.
+    """Check that the settings that fix the meaning of the vectors have not changed.
 
     Args:
         now: The fingerprint of the settings.
         then: The fingerprint that was recorded with the vectors.
 
     Raises:
-        SettingsChangedError: They are not.
+        SettingsChangedError: They have changed.
     """
     changed = sorted(key for key in now if now[key] != then.get(key))
     if changed:

@@ -1,4 +1,4 @@
-"""The bytes of a file, compressed or not, within bounds that no honest file meets."""
+"""Read files, compressed or not, within limits that no legitimate file exceeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ come to 10 to 250, texts of 20 kB that are repeated for every subject to 2,000 w
 the same bytes over and over give more: 1,000,000 with bzip2, 40,000 with zstd (1,032 with gzip,
 which therefore needs no bound)."""
 EXPANDED = 256 << 20
-"""Bytes below which no file can do harm."""
+"""Files that expand to less than this are always accepted."""
 
 
 _CHUNK = 1 << 16

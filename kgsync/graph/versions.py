@@ -54,7 +54,7 @@ class VersionList:
     sort_key: Callable[[str, str | None], Any] | None = field(default=None, repr=False)
 
     def after(self, current: GraphVersion | None, start: str) -> tuple[GraphVersion, ...]:
-        """The versions still to do: all after the current one, or from `start` if there is none.
+        """The versions to process: all after the current one, or from `start` if there is none.
 
         Raises:
             VersionError: `start` or the current version cannot be placed among the versions.
@@ -169,7 +169,7 @@ def _input_graphs(reader: GraphReader) -> list[str]:
         return []
     rows = reader.select(queries.load("_output_graphs").bind(marker=OUTPUT_GRAPH))
     written_by_kgsync = {row[0].value for row in rows if row[0] is not None}
-    # What no query could name is nobody's version.
+    # A graph whose name is not a valid IRI cannot be a version.
     return [g for g in reader.graphs() if g not in written_by_kgsync and queries.is_iri(g)]
 
 

@@ -1,4 +1,4 @@
-"""What the rows of a text file look like, and which line does not look so."""
+"""The expected rows of a text file, and which line does not match."""
 
 from __future__ import annotations
 

@@ -69,10 +69,10 @@ class LoadedVersion:
 
 
 def check_target(target: str) -> None:
-    """Refuse a directory that holds something else than a store.
+    """Reject a directory that is not a store.
 
     Raises:
-        ConfigError: It does.
+        ConfigError: It is not a store.
     """
     path = Path(target)
     names = {entry.name for entry in path.iterdir()} if path.is_dir() else set()

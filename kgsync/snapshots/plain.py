@@ -1,4 +1,4 @@
-"""Plain edge lists, one fact a line: with a time (SNAP, ICEWS) or without (FB15K)."""
+"""Plain edge lists, one fact per line: with a time (SNAP, ICEWS) or without (FB15K)."""
 
 from __future__ import annotations
 
