@@ -195,4 +195,4 @@ class LearningSettings(Protocol):
         """Seed, threads, backend and device."""
 
     def rates(self) -> Rates:
-        """The learning rates in force."""
+        """The effective learning rates."""

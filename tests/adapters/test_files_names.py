@@ -104,7 +104,7 @@ def test_the_builder_of_versions_names_what_it_cannot_read(tmp_path: Path) -> No
     *_, last = ChangeFiles.find(tmp_path).versions()
     assert last.lines.to_pylist() == [OTHER]
     write(tmp_path / "changes/0002.clear.nt", [GOOD])
-    with pytest.raises(ConfigError, match=r"0002\.clear\.nt: only N-Triples"):
+    with pytest.raises(ConfigError, match=r"0002\.clear\.nt: only added and removed N-Triples"):
         ChangeFiles.find(tmp_path)
 
 
@@ -303,7 +303,11 @@ def test_changes_in_two_graphs_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("kg.n3", f"{{ {GOOD} }} <{EX}q> {A} .", r"kg\.n3, near line 1: a formula"),
+        (
+            "kg.n3",
+            f"{{ {GOOD} }} <{EX}q> {A} .",
+            r"kg\.n3, near line 1: N3 formulas are not supported",
+        ),
         ("kg.n3", f"?x {P} {B} .", r"kg\.n3, line 1: variables"),
         ("kg.rdf", "<r:RDF>", r"kg\.rdf, line 1"),
         ("kg.rdf", "<a>\n</b>", r"kg\.rdf, line 2: mismatched tag"),

@@ -173,7 +173,7 @@ def test_blank_nodes_that_cannot_be_told_apart_are_an_error(server: Server) -> N
     if store.capabilities.union_default_graph:
         assert scanned(store).total() == 2 * MOST  # Virtuoso has a hash of them
     else:
-        with pytest.raises(PermanentStoreError, match="leave them out by a scope"):
+        with pytest.raises(PermanentStoreError, match="exclude them with a scope"):
             scanned(store)
 
 
