@@ -81,7 +81,7 @@ _NO_RIGHTS = "SR186"
 _MISTAKE = re.compile(r"Virtuoso (?:22|37|42)\w{3} Error")
 """What Virtuoso finds wrong with a query, by the class of the SQL state; the status is 500."""
 _TOO_MANY_ROWS = re.compile(r"over max vector length \d+ > (\d+)")
-"""Virtuoso's FRVEC error: an answer of more rows than it can hold, a million if not configured."""
+"""Virtuoso's FRVEC error: a result with more rows than it can hold, by default a million."""
 
 
 @dataclass(frozen=True)

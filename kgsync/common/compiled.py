@@ -111,6 +111,6 @@ def _private() -> Path | None:
 @cache
 def _warn() -> None:
     _log.warning(
-        "the kernels are compiled anew by every process: there is no folder for them that only "
-        "this user can write; set NUMBA_CACHE_DIR to one"
+        "every process compiles the kernels again: there is no cache folder that only this user "
+        "can write; set NUMBA_CACHE_DIR to such a folder"
     )

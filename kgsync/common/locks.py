@@ -55,6 +55,6 @@ def is_held(path: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is no such file, or there are no locks here, so nobody has one
+    except OSError:  # the file does not exist or locks are not supported: not held
         return False
     return False

@@ -96,7 +96,7 @@ class KeyedNegatives:
     """Samples negatives with random numbers keyed by the element.
 
     So an element gets the same draws whether it is alone or among others. For an entity the other
-    side is replaced, for a relation head or tail; replacements are entities that live in both
+    side is replaced, for a relation head or tail; replacements are entities that are in both
     versions, and a training triple is never drawn.
     """
 

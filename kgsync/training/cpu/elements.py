@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
     asked: NDArray[np.int64]
     """For heads and tails the last query looked through: relation, other entity, how many free."""
     free: NDArray[np.int64]
-    """For each the survivors that make it a false triple."""
+    """For each query, the surviving entities that make a negative."""
     work: Matrix
 
 
