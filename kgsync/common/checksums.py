@@ -131,5 +131,5 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise StateCorruptedError(f"cannot read {path}: {error}; {remedy}") from error
     if not isinstance(content, dict):
-        raise StateCorruptedError(f"{path} is not a file that kgsync wrote; {remedy}")
+        raise StateCorruptedError(f"{path} is not what kgsync wrote; {remedy}")
     return content
