@@ -1,4 +1,4 @@
-"""From what stores send to triple batches: tab-separated bytes, or terms as Python text."""
+"""Convert store results to triple batches: from tab-separated bytes, or from terms as text."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _CONVERT = pa.csv.ConvertOptions(
 class TsvSink:
     """A file-like object that turns SPARQL TSV results into batches as they are written to it.
 
-    A store may hold IRIs with raw tabs and line breaks. So every row ends in a mark that no term
-    can know: a line without it is a piece of a row, and the answer is refused.
+    A store may hold IRIs with raw tabs and line breaks. So every row ends with a random mark
+    that no term can contain. A line without it is a fragment, and the response is rejected.
     """
 
     def __init__(self, receive: Receive, mark: str, pool: Executor | None = None) -> None:
-        """Wait for bytes.
+        """Create a sink that waits for bytes.
 
         Args:
             receive: Takes the batches, one at a time and in order.
-            mark: What every row ends in.
-            pool: Does that while the store goes on with its answer.
+            mark: The mark at the end of every row.
+            pool: Runs `receive` while the store continues to write its response.
         """
         self._receive = receive
         self._pool = pool
@@ -49,7 +49,7 @@ class TsvSink:
         self._head_seen = False
 
     def write(self, data: bytes) -> int:
-        """Take bytes of the answer; whole lines go on as soon as a block is full."""
+        """Take bytes of the response; complete lines are passed on when a block is full."""
         self._buffer += data
         if len(self._buffer) >= _BLOCK_BYTES:
             self._push_lines()
@@ -59,9 +59,9 @@ class TsvSink:
         """Nothing to do: blocks are pushed by size."""
 
     def finish(self) -> None:
-        """Push what is left at the end of the answer."""
+        """Push the rest at the end of the response."""
         if self._buffer and not self._buffer.endswith(b"\n"):
-            raise TransientStoreError("the answer ends in the middle of a line")
+            raise TransientStoreError("the response ends in the middle of a line")
         self._push_lines()
         self._wait()
 
@@ -96,10 +96,10 @@ class TsvSink:
         try:
             table = pa.csv.read_csv(pa.BufferReader(lines), read, _PARSE, _CONVERT)
         except pa.ArrowInvalid as error:
-            raise TransientStoreError(f"the answer has a malformed row: {error}") from error
+            raise TransientStoreError(f"the response has a malformed row: {error}") from error
         (batch,) = table.combine_chunks().to_batches()
         if batch.column(3).dictionary.to_pylist() != [self._mark]:
-            raise TransientStoreError("the answer has a row that is not one of the store's")
+            raise TransientStoreError("the response has a row without its end mark")
         return batch.select(_SCHEMA.names)
 
 

@@ -25,7 +25,7 @@ __all__ = ["RdflibStore"]
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """Functions that a block of one thread has brought."""
+    """Functions that a block of one thread has registered."""
 
     thread: int
     functions: Mapping[str, Function]
@@ -59,10 +59,10 @@ class RdflibStore:
         """Wrap a dataset or a graph.
 
         Raises:
-            ConfigError: It is a `ConjunctiveGraph`, which hides which triples are whose.
+            ConfigError: It is a `ConjunctiveGraph`, which hides the graph of a triple.
         """
         if isinstance(target, ConjunctiveGraph) and not isinstance(target, Dataset):
-            raise ConfigError("an rdflib ConjunctiveGraph has no clear graphs; use rdflib.Dataset")
+            raise ConfigError("an rdflib ConjunctiveGraph is not supported; use rdflib.Dataset")
         return cls(target)
 
     def graphs(self) -> list[str]:
@@ -80,20 +80,20 @@ class RdflibStore:
             return [tuple(_term(value) for value in row) for row in self._rows(query)]
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
-        """The whole answer to a SELECT or an ASK."""
+        """The complete result of a SELECT or an ASK."""
         with self._errors(), _registered(functions):
             found = self._graph.query(text)
             if found.type == "ASK":
                 return Table(("answer",), [(_full_term(Literal(bool(found.askAnswer))),)])
             if found.type != "SELECT":
-                raise ConfigError("only SELECT and ASK are answered here, as tables")
+                raise ConfigError("only SELECT and ASK queries are supported here")
             rows: Any = found
             columns = tuple(str(variable) for variable in found.vars or ())
             return Table(columns, [tuple(_full_term(value) for value in row) for row in rows])
 
     @staticmethod
     def registered(functions: Mapping[str, Function]) -> AbstractContextManager[None]:
-        """Functions over our terms, known to rdflib for a while."""
+        """Register functions over kgsync terms with rdflib while the block runs."""
         return _registered(functions)
 
     def count(self, source: TripleSource) -> int:
@@ -154,13 +154,13 @@ class RdflibStore:
             yield
         except KgsyncError:
             raise
-        except Exception as error:  # rdflib and its store plug-ins share no root of errors
+        except Exception as error:  # rdflib and its store plug-ins have no common base exception
             raise PermanentStoreError(f"{self.label}: {error}") from error
 
 
 @contextmanager
 def _registered(functions: Mapping[str, Function]) -> Iterator[None]:
-    """Functions over our terms, known to rdflib for a while.
+    """Register functions over kgsync terms with rdflib while the block runs.
 
     Its registry is the process's. So what is registered there finds the functions: those of the
     innermost block of the thread, or else of the latest block of another one.
@@ -202,7 +202,7 @@ def _innermost(iri: str) -> Function:
     with _LOCK:
         layers = [layer for layer in _LAYERS if iri in layer.functions]
     if not layers:
-        raise SPARQLError(f"<{iri}> is no longer known")
+        raise SPARQLError(f"<{iri}> is no longer registered")
     own = [layer for layer in layers if layer.thread == threading.get_ident()]
     return (own or layers)[-1].functions[iri]
 

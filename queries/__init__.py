@@ -7,6 +7,8 @@ comment head declares each placeholder with its type, a default where there is o
     # $k: integer = 10            how many
     # $to: literal = ?current     filled in by a sync; a variable without one
 
+In: a query name and values. Out: bound SPARQL text. May import: common, errors.
+
 Values are validated and escaped by type, so that no IRI or string can change the query around it.
 The types are iri, literal, integer, decimal, age ("7d": the time that long ago), the lists iris,
 literals (for IN) and values (for VALUES), and, for internal queries, ntriples, pattern and
@@ -183,7 +185,9 @@ def scope_pattern(name: str, text: str, graph: str | None) -> Pattern:
         raise ConfigError(f"{name} must be a SELECT of ?s ?p ?o, in that order")
     if re.search(r"\$graph\b", select):
         if graph is None:
-            raise ConfigError(f"{name} uses $graph, but the source is the default graph")
+            raise ConfigError(
+                f"{name} uses $graph, but the source is the default graph; remove $graph"
+            )
         select = re.sub(r"\$graph\b", lambda _: f"<{check_iri(graph)}>", select)
     elif graph is not None:
         raise ConfigError(

@@ -24,7 +24,7 @@ _DECLARATION = re.compile(
     re.MULTILINE,
 )
 _UNKNOWN = {
-    "at": "no version was named",
+    "at": "no version was given",
     "current": "there is no version yet",
     "entities": "there is no version yet",
     "metadata": "nothing was published",
@@ -69,10 +69,12 @@ class Parameter:
             return known[name]
         if name not in _UNKNOWN:
             names = ", ".join(f"?{one}" for one in sorted(_UNKNOWN))
-            raise ConfigError(f"${self.name} is to be ?{name}; what a sync fills in is {names}")
+            raise ConfigError(
+                f"${self.name} has the default ?{name}, but a sync can fill in only {names}"
+            )
         raise ConfigError(
             f"${self.name} cannot be filled in: {_UNKNOWN[name]}; give {self.name}=..., of type "
-            f"{self.kind}, or {self.name}={_OPEN} for all there are"
+            f"{self.kind}, or {self.name}={_OPEN} for all values"
         )
 
     def left_open(self, given: object) -> bool:
@@ -84,7 +86,7 @@ class Parameter:
         if self.known_as is None or not is_open(given):
             return False
         if self.kind in _LISTS:
-            raise ConfigError(f"${self.name} is a list, which cannot be left open; name its values")
+            raise ConfigError(f"${self.name} is a list and needs values")
         return True
 
     def read(self, given: object) -> Value:
@@ -144,7 +146,8 @@ def declared(query: str, text: str) -> dict[str, Parameter]:
         name, kind = match["name"], match["kind"]
         if kind not in KINDS:
             raise ConfigError(
-                f"query {query}: ${name} has the unknown type {kind}; known: {', '.join(KINDS)}"
+                f"query {query}: ${name} has the unknown type {kind}; known types: "
+                f"{', '.join(KINDS)}"
             )
         default = match["quoted"] if match["quoted"] is not None else match["plain"]
         found[name] = Parameter(name, kind, default, match["about"].strip())

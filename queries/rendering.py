@@ -114,7 +114,7 @@ def _checked_triples(given: str | Iterable[Any]) -> str:
             triples = (quad.triple for quad in ox.parse(given.encode(), format=form))
         written = ox.serialize(triples, format=form)
     except (SyntaxError, TypeError) as error:
-        raise ConfigError(f"no triples: {error}") from None
+        raise ConfigError(f"malformed N-Triples: {error}") from None
     assert written is not None
     return written.decode()
 

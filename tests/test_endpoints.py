@@ -300,10 +300,10 @@ def test_check_without_the_right_to_write(virtuoso: Server) -> None:
 @pytest.mark.parametrize(
     ("fault", "remedy"),
     [
-        (faults.reset_before_answer(), "check the address, and that the server runs"),
+        (faults.reset_before_answer(), "check the address and that the server is running"),
         (faults.status(404), "check the path of the URL"),
         (faults.status(401), "set `auth`, and its secrets in the environment"),
-        (faults.status(403), "check the rights of the user"),
+        (faults.status(403), "check the permissions of the user"),
         (faults.html_page(), "check that the URL is that of a SPARQL endpoint"),
     ],
     ids=["unreachable", "404", "401", "403", "a web page"],

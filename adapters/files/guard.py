@@ -1,4 +1,4 @@
-"""Reads a file for a parser that trusts it, and stops before memory runs out.
+"""Protects a parser from hostile files: stops before memory runs out.
 
 What a parser keeps grows with a statement that does not end, with brackets or elements that are
 opened and not closed (300 bytes and more for each), and with entities made of entities. So these
@@ -23,7 +23,7 @@ _DEEPEST = 10_000
 _ENTITIES = 1 << 20
 """Characters that the entities of an XML file may stand for; a namespace has some dozens."""
 _PLAIN = re.compile(rb"(?:[^\"'#<>\\\[\](){}]++|<[^<>]*+>|\"[^\"\\]++\")*+")
-"""What opens and closes nothing, with whole IRIs and texts in it: nearly everything."""
+"""Text without brackets, including whole IRIs and strings: nearly everything."""
 _TOKEN = re.compile(rb"\\.|\"\"\"|'''|<<|>>|[\"'#<\[({\])}]", re.DOTALL)
 _END = {
     b'"': re.compile(rb'\\.|"', re.DOTALL),
@@ -38,7 +38,7 @@ _REFERENCE = re.compile(r"&([^;#]+);")
 
 
 class _UnboundedError(Exception):
-    """What was met is in no honest file."""
+    """The file contains something that no legitimate file has."""
 
 
 class Nesting(Protocol):
@@ -57,7 +57,7 @@ class Guard:
     """A file as a parser reads it."""
 
     def __init__(self, path: Path, file: IO[bytes], nesting: Nesting | None = None) -> None:
-        """Stand between a file and a parser."""
+        """Wrap an open file."""
         self._path, self._file, self._nesting = path, file, nesting
         self._size = nesting.chunk if nesting else Brackets.chunk
         self._longest = nesting.longest if nesting else Brackets.longest
@@ -68,7 +68,7 @@ class Guard:
         """Bytes for the parser.
 
         Raises:
-            PermanentStoreError: The file has something in it that no honest file has.
+            PermanentStoreError: The file contains something that no legitimate file has.
         """
         if self._at >= len(self._chunk):
             self._next()
@@ -77,13 +77,13 @@ class Guard:
         return data
 
     def statements(self, parsed: Any) -> Iterator[Any]:
-        """What the parser makes of it; notices that statements do end."""
+        """Pass on the parsed statements, and note that statements end."""
         for statement in parsed:
             self._since = 0
             yield statement
 
     def wrong(self, what: object) -> PermanentStoreError:
-        """An error about what was read last."""
+        """Return an error that names the current position."""
         return PermanentStoreError(f"{self._path}, near line {self._line}: {what}")
 
     def _next(self) -> None:
@@ -112,9 +112,9 @@ class Brackets:
     longest = LONGEST_LINE
 
     def __init__(self) -> None:
-        """Begin outside of all."""
+        """Start outside all brackets."""
         self._inside: bytes | None = None
-        """What began the text, comment or IRI at this place."""
+        """The token that opened the current string, comment or IRI."""
         self._rest = b""
         self._open = 0
 
@@ -154,7 +154,7 @@ class Elements:
     """As much as pyoxigraph buffers elsewhere: expat looks at all of a token with every piece."""
 
     def __init__(self) -> None:
-        """Begin before the first."""
+        """Start before the first element."""
         self._open = self._characters = 0
         self._entities: dict[str, int] = {}
         self._expat = expat.ParserCreate()

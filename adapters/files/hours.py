@@ -1,4 +1,4 @@
-"""The folders of hours in a mirror of DBpedia Live: `2024/01/31/10`."""
+"""The hour folders in a mirror of DBpedia Live: `2024/01/31/10`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LEVELS = (r"\d{4}", r"\d\d", r"\d\d", r"\d\d")
 
 
 def hours_of(root: Path) -> dict[str, Path]:
-    """The folders of all hours by their names, in order; empty ones as well.
+    """The hour folders by name, in order, including empty ones.
 
     Raises:
-        PermanentStoreError: A folder is not an hour, or a file lies in the wrong place.
+        PermanentStoreError: A folder is not an hour, or a file is in the wrong place.
     """
     found = dict(_below(root, root, 0))
     return dict(sorted(found.items()))
@@ -32,12 +32,12 @@ def _below(root: Path, place: Path, level: int) -> Iterator[tuple[str, Path]]:
     paths = sorted(path for path in place.iterdir() if not path.name.startswith("."))
     if level == len(_LEVELS):
         yield _hour(root, place), place
-    # What lies in the root itself is looked at with everything else.
+    # Files in the root itself are checked with everything else.
     known = [path for path in paths if level == len(_LEVELS) and CHANGE.fullmatch(path.name)]
     for path in strange_files(paths if level else [], known, numbered=True):
         if CHANGE.fullmatch(path.name):
             raise PermanentStoreError(
-                f"{path} does not lie in the folder of an hour, like 2024/01/31/10; move it"
+                f"{path} is not in an hour folder, like 2024/01/31/10; move it"
             )
         raise PermanentStoreError(not_understood(path))
     for path in paths:
@@ -59,13 +59,13 @@ def _hour(root: Path, place: Path) -> str:
 
 def _no_hour(path: Path) -> PermanentStoreError:
     return PermanentStoreError(
-        f"{path} is not the folder of an hour, or on the way to one: changes lie in folders like "
+        f"{path} is neither an hour folder nor a parent of one: changes belong in folders like "
         "2024/01/31/10; rename it, or move it away"
     )
 
 
 def check_hours(root: Path, hours: list[str], used: list[str]) -> None:
-    """See that no hour is missing between two with changes.
+    """Check that no hour is missing between two hours with changes.
 
     An hour without changes has an empty folder: one that is missing was not fetched.
 
@@ -75,13 +75,13 @@ def check_hours(root: Path, hours: list[str], used: list[str]) -> None:
         used: The hours of the published changes, in order.
 
     Raises:
-        PermanentStoreError: One is missing; the message names it.
+        PermanentStoreError: An hour is missing; the message names it.
     """
     between = [hour for hour in hours if used and used[0] <= hour <= used[-1]]
     for before, after in pairwise(between):
         expected = (datetime.strptime(before, _HOUR) + timedelta(hours=1)).strftime(_HOUR)
         if after != expected:
             raise PermanentStoreError(
-                f"the hour {expected} is missing in {root}, although there is {after}; fetch it, "
+                f"the hour {expected} is missing in {root}, but {after} is there; fetch it, "
                 "or make an empty folder for it if nothing changed in that hour"
             )

@@ -1,6 +1,6 @@
-"""Which files of a folder make which version of its graph; none of them is read.
+"""Which files of a folder make up which version of its graph. Only names are read, not contents.
 
-No file that may hold triples is passed over: a name that is not understood is an error.
+No file that may hold triples is ignored: an unrecognized name is an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Number = tuple[str, int]
 
 @dataclass(frozen=True)
 class Change:
-    """What leads from one version to the next."""
+    """The change from one version to the next."""
 
     name: str
     parts: dict[str, Path]
@@ -51,9 +51,9 @@ class FileVersion:
 
     graph: str
     dump: Path | None
-    """What it begins with; None is the empty graph."""
+    """The dump it starts from; None for the empty graph."""
     changes: int = 0
-    """How many of the folder's changes are in it."""
+    """How many of the folder's changes are applied to it."""
     issued: str | None = None
 
 
@@ -110,7 +110,7 @@ def _is_dump(path: Path) -> bool:
 
 
 def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], changes: bool) -> None:
-    """See that nothing is passed over that may be a part of the graph."""
+    """Check that no file is ignored that may be part of the graph."""
     for path in files[folder]:
         misplaced = root != folder and (
             bool(CHANGE.fullmatch(path.name))
@@ -118,9 +118,7 @@ def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], change
             or (path.is_dir() and path.name.isdecimal())
         )
         if misplaced and not path.name.startswith("."):
-            raise PermanentStoreError(
-                f"{path} holds changes, but lies beside {root}; move it there"
-            )
+            raise PermanentStoreError(f"{path} holds changes, but is not in {root}; move it there")
         if path.is_dir() and path.name != "changes" and path.name.lower() == "changes":
             raise PermanentStoreError(
                 f"{path} may hold changes; name it `changes`, or move it away"
@@ -129,7 +127,7 @@ def _check_names(folder: Path, root: Path, files: dict[Path, list[Path]], change
     for place, paths in files.items():
         known = [p for p in paths if CHANGE.fullmatch(p.name) or rdf_suffix(p) in PATCHES]
         if place == folder:
-            # Among changes a file with a number is no dump: `0001.deleted.nt`.
+            # Among changes, a file with a number is not a dump: `0001.deleted.nt`.
             known += [p for p in paths if _is_dump(p) and not (among and _is_like_change(p))]
         for path in strange_files(paths, known, numbered=place == root and among):
             raise PermanentStoreError(not_understood(path))
@@ -162,7 +160,7 @@ def _base(folder: Path, dumps: dict[str, Path]) -> Path | None:
     if len(bases) > 1 or len(dumps) > len(bases):
         names = ", ".join(dumps)
         raise PermanentStoreError(
-            f"{folder} holds changes, and it is not clear what they start from: {names}; "
+            f"{folder} holds changes, but their base file is not clear: {names}; "
             f"name that file base.nt (or {', '.join(DUMPS[1:])}) and move others away"
         )
     return bases[0] if bases else None
@@ -179,7 +177,9 @@ def _numbered(hours: dict[str, Path], head: _Number | None) -> dict[_Number, dic
             parts = found.setdefault((hour, int(match[1])), {})
             kind = match[2].lower()
             if kind in parts:
-                raise PermanentStoreError(f"{parts[kind]} and {path.name} are the same change")
+                raise PermanentStoreError(
+                    f"{parts[kind]} and {path.name} are two files for the same change"
+                )
             parts[kind] = path
     return {
         number: {kind: found[number][kind] for kind in _ORDER if kind in found[number]}
@@ -188,19 +188,19 @@ def _numbered(hours: dict[str, Path], head: _Number | None) -> dict[_Number, dic
 
 
 def _head(folder: Path, root: Path) -> _Number | None:
-    """The last change that is published: a file after it may be half written."""
+    """The last published change: a later file may be incomplete."""
     path = next((place / _HEAD for place in (folder, root) if (place / _HEAD).is_file()), None)
     if path is None:
         return None
     text = path.read_text("utf-8", "replace").strip()
     match = re.fullmatch(r"(?:(\d{4})[-/](\d{2})[-/](\d{2})[-/](\d{2})[-/])?(\d+)", text)
     if match is None:
-        raise PermanentStoreError(f"{path}: not the number of a change: {text[:60]!r}")
+        raise PermanentStoreError(f"{path}: not a change number: {text[:60]!r}")
     return ("/".join(match.groups()[:4]) if match[1] else "", int(match[5]))
 
 
 def _check_gaps(root: Path, numbers: list[_Number]) -> None:
-    """Numbers start anew in every hour; only the first hour may have begun before the base."""
+    """Numbers restart in every hour; only the first hour may have begun before the base."""
     expected = {number[0]: 0 for number in numbers}
     first_hour, first = numbers[0]
     expected[first_hour] = first if first_hour or first == 0 else 1
@@ -208,7 +208,7 @@ def _check_gaps(root: Path, numbers: list[_Number]) -> None:
         if number != expected[hour]:
             raise PermanentStoreError(
                 f"change {expected[hour]:0{6 if hour else 4}} is missing in {root / hour}, "
-                f"although there is {number}; fetch it, or start anew from a newer base"
+                f"but {number} is there; fetch it, or start again from a newer base"
             )
         expected[hour] = number + 1
 
@@ -220,8 +220,8 @@ def _check_patches(root: Path, patches: dict[str, Path]) -> None:
         for before, stem in pairwise(stems):
             if int(stem) != int(before) + 1:
                 raise PermanentStoreError(
-                    f"patch {int(before) + 1:0{len(stem)}} is missing in {root}, although there "
-                    f"is {stem}"
+                    f"patch {int(before) + 1:0{len(stem)}} is missing in {root}, but "
+                    f"{stem} is there"
                 )
 
 
@@ -231,7 +231,9 @@ def _by_name(paths: Iterable[Path]) -> dict[str, Path]:
     for path in sorted(paths, key=lambda path: natural_key(path.name)):
         name = bare_name(path).name
         if name in found:
-            raise PermanentStoreError(f"{found[name]} and {path.name} are the same file twice")
+            raise PermanentStoreError(
+                f"{found[name]} and {path.name} are two copies of the same file"
+            )
         if not path.is_dir() and not name.startswith("."):
             found[name] = path
     return dict(sorted(found.items(), key=lambda item: natural_key(item[0])))

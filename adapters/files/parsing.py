@@ -1,4 +1,4 @@
-"""From RDF files to triple batches, in blocks, with every term in one canonical form.
+"""Parse RDF files into triple batches, in blocks, with every term in one canonical form.
 
 Two files can write one triple in two ways: with escapes or without, with `xsd:string` or without.
 Lines that are canonical already, nearly all of them, are cut into columns as they are, which takes
@@ -65,7 +65,7 @@ def parse_file(path: Path) -> Iterator[Parsed]:
     """The triples of a dump, which may repeat themselves.
 
     Raises:
-        PermanentStoreError: It is no such file, or its syntax is wrong; the message names the line.
+        PermanentStoreError: Not such a file, or a syntax error; the message names the line.
         TransientStoreError: A compressed file ends too early.
     """
     format_ = _FORMATS[rdf_suffix(path)]
@@ -88,9 +88,9 @@ def _guarded(path: Path, file: IO[bytes], format_: ox.RdfFormat) -> Iterator[Par
             quads = ox.parse(cast("IO[bytes]", guard), format=format_, lenient=True)
             for parsed in _parsed(guard.statements(quads)):
                 if format_ == ox.RdfFormat.N3 and any(parsed.graphs or ()):
-                    raise guard.wrong("a formula of N3 states nothing; write triples only")
+                    raise guard.wrong("N3 formulas are not supported; write triples only")
                 yield parsed
-    except MemoryError as error:  # how pyoxigraph says that its buffer is full
+    except MemoryError as error:  # pyoxigraph raises it when its buffer is full
         raise guard.wrong(f"a term or a comment is too long: {error}") from error
 
 
@@ -105,8 +105,8 @@ def line_blocks(path: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
             pieces.append(data)
             if sum(map(len, pieces)) > LONGEST_LINE:
                 raise PermanentStoreError(
-                    f"{path}, line {first}: longer than {LONGEST_LINE >> 20} MiB, which no "
-                    "statement is; the file is damaged, or not one of lines"
+                    f"{path}, line {first}: longer than {LONGEST_LINE >> 20} MiB; the file "
+                    "is damaged, or does not have one statement per line"
                 )
             continue
         lines = _lines(path, first, b"".join([*pieces, data[:end]]))
@@ -151,14 +151,14 @@ def parse_lines(
         with _syntax_errors(path, where):
             try:
                 quads = list(ox.parse(_joined(others), format=format_, lenient=True))
-            except MemoryError as error:  # how pyoxigraph says that its buffer is full
+            except MemoryError as error:  # pyoxigraph raises it when its buffer is full
                 raise PermanentStoreError(
                     f"{path}, between lines {where[0]} and {where[-1]}: a term or a comment is "
                     f"too long: {error}"
                 ) from error
         if len(quads) != len(where):
             raise PermanentStoreError(
-                f"{path}, between lines {where[0]} and {where[-1]}: not one statement a line"
+                f"{path}, between lines {where[0]} and {where[-1]}: not one statement per line"
             )
         for parsed in _parsed(iter(quads)):
             some, where = where[: parsed.batch.num_rows], where[parsed.batch.num_rows :]
@@ -167,13 +167,13 @@ def parse_lines(
 
 @contextmanager
 def opened_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file's bytes; what goes wrong while they are read names the file."""
+    """Open a file; errors while it is read name the file."""
     try:
         with open_file(path) as file:
             yield file
     except EOFError as error:
         raise TransientStoreError(
-            f"{path} ends too early, as if it were still being written; try again when it is whole"
+            f"{path} ends too early: it may still be being written; try again when it is complete"
         ) from error
     except READ_ERRORS as error:
         raise PermanentStoreError(f"cannot read {path}: {error}") from error

@@ -1,7 +1,7 @@
 """RDF Patch: a header that chains files, then transactions of added and deleted triples.
 
-See https://jena.apache.org/documentation/rdf-patch. Prefixes are no triples: their rows are passed
-over. A row that changes something has to be in a transaction, so that half a file shows.
+See https://jena.apache.org/documentation/rdf-patch. Prefix rows are ignored. A row
+that changes something must be in a transaction, so that an incomplete file is detected.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _OTHER = re.compile(r"(H|TX|TC|TA|PA|PD)(?:\s.*)?\.|#.*|", re.DOTALL)
 
 @dataclass(frozen=True)
 class PatchHeader:
-    """What a patch says about its place in a log."""
+    """The header of a patch: its id and the id of the previous patch."""
 
     path: Path
     id: str | None = None
     previous: str | None = None
     line: int = 1
-    """Where it names the previous one."""
+    """The line that names the previous patch."""
 
 
 def read_header(path: Path) -> PatchHeader:
@@ -60,19 +60,19 @@ def read_header(path: Path) -> PatchHeader:
 
 
 def check_chain(headers: list[PatchHeader]) -> None:
-    """See that every patch follows the one before it.
+    """Check that every patch follows the one before it.
 
     Raises:
-        PermanentStoreError: One does not; the message names it.
+        PermanentStoreError: A patch does not; the message names it.
     """
     for before, header in pairwise(headers):
         if header.previous is None and before.id is None:
             continue
         if header.previous != before.id:
             raise PermanentStoreError(
-                f"{header.path}, line {header.line}: the chain is broken: it follows "
-                f"{header.previous or 'nothing'}, but {before.path.name} before it is "
-                f"{before.id or 'without an id'}; is a patch missing between them?"
+                f"{header.path}, line {header.line}: the chain is broken: its previous patch is "
+                f"{header.previous or 'nothing'}, but {before.path.name} before it has "
+                f"{f'the id {before.id}' if before.id else 'no id'}; is a patch missing?"
             )
 
 
@@ -81,8 +81,8 @@ def read_patch(path: Path, changes: Changes, check: Callable[[Path, Parsed], Tri
 
     Args:
         path: The file.
-        changes: Takes the changes, in their order.
-        check: Sees what graph they are about.
+        changes: Receives the changes, in order.
+        check: Checks which graph they are about.
 
     Raises:
         PermanentStoreError: A row is wrong; the message names its line.
@@ -118,13 +118,13 @@ class _Reader:
     def finish(self) -> None:
         if self._began is not None:
             raise TransientStoreError(
-                f"{self._path}, line {self._began}: the transaction is not finished, as if the "
-                "file were still being written; try again when it is whole"
+                f"{self._path}, line {self._began}: the transaction is not finished: the "
+                "file may still be being written; try again when it is complete"
             )
 
     def _take(self, rows: Any, first: int) -> None:
         if self._began is None:
-            raise self._wrong(first, "a change outside of a transaction")
+            raise self._wrong(first, "a change outside a transaction")
         numbers = np.arange(first, first + len(rows))
         adds = np.asarray(pc.match_substring_regex(rows, r"^[ \t]*A"))
         statements = pc.replace_substring_regex(rows, _ROW, "")

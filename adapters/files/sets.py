@@ -1,4 +1,4 @@
-"""Sets of triples by hash, and what a row of changes comes to; terms stay in Arrow's columns."""
+"""Sets of triples by hash, and the net effect of changes; terms stay in Arrow columns."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Keys:
-    """Two numbers for every triple; that two triples of a graph share both does not happen."""
+    """Two hashes per triple; collisions of both do not happen in practice."""
 
     first: Hashes
     second: Hashes
 
     @classmethod
     def of(cls, batch: TripleBatch) -> _Keys:
-        """The keys of a batch's triples, good in this process only."""
+        """The keys of a batch's triples, valid only in this process."""
         first = second = np.zeros(batch.num_rows, np.uint64)
         for column in batch.columns:
             texts = column.dictionary.to_pylist()
@@ -67,14 +67,14 @@ class _Keys:
 
 
 class TripleSet:
-    """Which triples were met: sorted runs, each at least twice as long as the next."""
+    """The triples seen so far, in sorted runs, each at least twice as long as the next."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._runs: list[_Keys] = []
 
     def new(self, batch: TripleBatch) -> TripleBatch:
-        """The triples of a batch that were not met before, each once."""
+        """The triples of a batch that were not seen before, each once."""
         keys = _Keys.of(batch)
         order = keys.order()
         order = order[~keys.take(order).repeats()]
@@ -92,16 +92,16 @@ class TripleSet:
 
 @dataclass(frozen=True)
 class NetChange:
-    """What changes come to: of every triple only the last that happened to it counts."""
+    """The net effect of changes: for each triple, only the last change counts."""
 
     removed: list[TripleBatch]
     added: list[TripleBatch]
     cleared: Any
-    """An Arrow array of subjects: of what was there before, all their triples are gone."""
+    """An Arrow array of subjects whose earlier triples are all removed."""
     _touched: _Keys
 
     def untouched(self, batch: TripleBatch) -> TripleBatch:
-        """The triples of a batch that the changes leave as they are."""
+        """The triples of a batch that the changes do not affect."""
         stays = ~self._touched.contain(_Keys.of(batch))
         if len(self.cleared):
             subjects = batch.column(0)
@@ -113,7 +113,7 @@ class NetChange:
 def last_of_each(
     batch: TripleBatch, add: Mask, order: NDArray[np.int64]
 ) -> tuple[TripleBatch, Mask, NDArray[np.int64]]:
-    """Of rows that are in order, the last about every triple.
+    """For rows in order, keep the last row of each triple.
 
     A small compressed file can repeat a triple millions of times: the others need not be kept.
     """
@@ -129,7 +129,7 @@ class Changes:
     """Collects changes in the order in which they are to be made."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._batches: list[TripleBatch] = []
         self._keys: list[_Keys] = []
         self._add: list[Mask] = []
@@ -152,7 +152,7 @@ class Changes:
         self._last = max(self._last, int(self._when[-1].max(initial=0)))
 
     def go_on(self) -> None:
-        """What follows happens after all that came."""
+        """Start a new group: what follows happens after everything so far."""
         self._now = self._last + 1
 
     def clear(self, subjects: Any) -> None:
@@ -162,7 +162,7 @@ class Changes:
         self.go_on()
 
     def net(self) -> NetChange:
-        """What they come to."""
+        """The net effect of the changes."""
         cleared = pa.array([], pa.string())
         if self._cleared:
             cleared = pa.concat_arrays([subjects for subjects, _ in self._cleared])
@@ -183,7 +183,7 @@ class Changes:
         return NetChange(removed, added, pc.unique(cleared), keys.take(last))
 
     def _last_clear(self, cleared: Any, table: Any) -> NDArray[np.int64]:
-        """For every row of a table when its subject was cleared the last time; -1 for never."""
+        """For each row of a table, when its subject was last cleared; -1 for never."""
         times = np.repeat(
             [when for _, when in self._cleared], [len(some) for some, _ in self._cleared]
         )

@@ -1,4 +1,4 @@
-"""RDF files as a source: a folder of dumps or of changes, or a single file. Never written.
+"""RDF files as a source: a folder of dumps or of changes, or a single file. Read-only.
 
     dumps/kg-2024-01.nt.gz, kg-2024-02.nt.gz      every file is a version, in natural order
     nomisma/base.nt.gz, changes/0001.added.nt.gz, 0001.removed.nt.gz, ...
@@ -57,14 +57,14 @@ _DESCRIBING = {_TYPE, str(_ISSUED), str(_PREVIOUS), "<http://www.w3.org/ns/prov#
 
 
 class FilesStore:
-    """Reads files; see `kgsync.graph.port` for the contract.
+    """Reads RDF files; see `kgsync.graph.port` for the contract.
 
     There is no SPARQL over them. `select` sees what describes the versions, as a catalogue in the
     default graph: their order, their dates, and of a data set what it says itself.
     """
 
     def __init__(self, path: Path) -> None:
-        """Name a file or a folder; nothing is read yet."""
+        """Set the file or folder; nothing is read yet."""
         self.label = str(path)
         self.capabilities = StoreCapabilities(
             writable=False,
@@ -86,7 +86,7 @@ class FilesStore:
         """Open a file or a folder.
 
         Raises:
-            PermanentStoreError: It is not there, or of another kind.
+            PermanentStoreError: It does not exist, or is not of a supported kind.
         """
         path = Path(target)
         if not path.exists():
@@ -95,7 +95,7 @@ class FilesStore:
             kinds, packed = ", ".join(DUMPS), ", ".join(COMPRESSED)
             raise PermanentStoreError(
                 f"{path} is not a file that kgsync reads ({kinds}, also as {packed}); "
-                "patches and changes are read from a folder, an embedded store is one"
+                "patches and changes must be in a folder, and an embedded store is a folder"
             )
         return cls(path)
 
@@ -114,7 +114,7 @@ class FilesStore:
             return OxigraphStore(store, self.label, owned=False).select(query)
 
     def count(self, source: TripleSource) -> int:
-        """Number of distinct triples of a source; they are read, unless that was done just now."""
+        """Number of distinct triples of a source; reads them, unless they were just read."""
         with self._errors():
             files = self._files(source)
             state, count = self._counts.get(source.graph, (None, 0))
@@ -151,7 +151,7 @@ class FilesStore:
             }
 
     def distrust(self, source: TripleSource) -> None:
-        """Read what follows a version from the beginning, not from that version."""
+        """Do not use this version as the base of a difference any more."""
         self._distrusted.add(source.graph)
 
     def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
@@ -172,7 +172,7 @@ class FilesStore:
     def scan_changes(
         self, source: TripleSource, base: TripleSource, receive: ReceiveChange
     ) -> None:
-        """Push what the changes come to: every triple at most once."""
+        """Push the net effect of the changes: every triple at most once."""
         with self._errors():
             if not self.has_changes(source, base):
                 raise PermanentStoreError(
@@ -188,14 +188,14 @@ class FilesStore:
                 receive("add", batch)
 
     def insert(self, graph: str, ntriples: str) -> None:
-        """Not offered."""
+        """Not supported: files are read-only."""
         with self._errors():
-            raise PermanentStoreError(f"{self.label}: files are read, never written")
+            raise PermanentStoreError(f"{self.label}: files are read-only")
 
     def update(self, text: str) -> None:
-        """Not offered."""
+        """Not supported: files are read-only."""
         with self._errors():
-            raise PermanentStoreError(f"{self.label}: files are read, never written")
+            raise PermanentStoreError(f"{self.label}: files are read-only")
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -204,7 +204,7 @@ class FilesStore:
     # -- reading -------------------------------------------------------------------------------
 
     def _batches(self, source: TripleSource) -> Iterator[TripleBatch]:
-        """The triples of a source, maybe some of them twice."""
+        """The triples of a source, possibly with duplicates."""
         if not self._path.is_dir():
             for parsed in parse_file(self._path):
                 yield _in_graph(parsed, source.graph)
@@ -232,8 +232,8 @@ class FilesStore:
         """The files that a source is read from."""
         if source.scope is not None:
             raise ConfigError(
-                f"a scope is a SPARQL query, and {self.label} is read without one; "
-                "take the scope out, or load the files into a store"
+                f"a scope is a SPARQL query, but {self.label} has no SPARQL engine; "
+                "remove the scope, or load the files into a store"
             )
         if not self._path.is_dir():
             return [self._path]
@@ -292,12 +292,12 @@ _State = tuple[tuple[Path, int, int], ...]
 
 
 def _state(files: list[Path]) -> _State:
-    """What tells whether files have changed since they were read."""
+    """A fingerprint that shows whether files have changed since they were read."""
     return tuple((path, (s := path.stat()).st_size, s.st_mtime_ns) for path in files)
 
 
 def _net(changes: tuple[Change, ...], check: _OneGraph) -> NetChange:
-    """What some changes come to."""
+    """The net effect of some changes."""
     collected = Changes()
     for change in changes:
         for kind, path in change.parts.items():
@@ -319,13 +319,13 @@ def _subjects(path: Path, parsed: Parsed) -> Any:
     subjects, predicates, _ = parsed.batch.columns
     if predicates.dictionary.to_pylist() != [_DELETE]:
         raise PermanentStoreError(
-            f"{path}: a clear file has triples with {_DELETE}, whose subjects are cleared"
+            f"{path}: every triple of a clear file must have the predicate {_DELETE}"
         )
     return subjects.dictionary
 
 
 class _OneGraph:
-    """Sees that all changes are about the same graph: else what one removes may stay in another."""
+    """Checks that all changes are about the same graph."""
 
     def __init__(self, required: bool = True) -> None:
         self._required = required
@@ -336,7 +336,7 @@ class _OneGraph:
             self._graphs.update(parsed.graphs or [None])
         if len(self._graphs) > 1:
             names = ", ".join(f"<{g}>" if g else "the default graph" for g in self._graphs)
-            raise PermanentStoreError(f"{path}: a history is about one graph, not {names}")
+            raise PermanentStoreError(f"{path}: all changes must be about one graph, not {names}")
         return parsed.batch
 
 

@@ -1,1 +1,5 @@
-"""An embedded Oxigraph store."""
+"""The adapter for embedded Oxigraph stores.
+
+In: a directory or a `pyoxigraph.Store`. Out: a `GraphStore`. May import: graph, queries, common,
+errors.
+"""

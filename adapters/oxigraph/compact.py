@@ -1,4 +1,4 @@
-"""Give back the disk space of deleted literals: Oxigraph never does, only writing it all anew.
+"""Free the disk space of deleted literals by rewriting the store; Oxigraph never frees it.
 
 The copy is made in a folder of its own beside the store, `.NAME.kgsync-compacting-…`, as `store`.
 Then both change places in one step, and the folder, with the old store in it, is removed. Where the
@@ -31,7 +31,7 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 def compact(path: Path) -> None:
-    """Replace the directory of a store that nobody has open by a fresh copy.
+    """Replace the directory of a store that is not open by a fresh copy.
 
     It is locked until its successor has its place, so that nobody writes in between. A link to a
     directory stays one.
@@ -61,7 +61,7 @@ def compact(path: Path) -> None:
 
 
 def finish_interrupted(path: Path) -> None:
-    """Put a store back that a compaction, killed between two moves, has left beside its place."""
+    """Restore a store that a killed compaction has left next to its path."""
     path = path.resolve()
     if path.exists() or not path.parent.is_dir():
         return
@@ -82,7 +82,7 @@ def bytes_on_disk(path: Path) -> int:
 
 
 def _copy(path: Path, folder: Path) -> None:
-    """Make a copy that is on the disk, not only on its way there."""
+    """Make a copy and flush it to disk."""
     fresh, dump = folder / "store", folder / "dump.nq"
     fresh.mkdir()
     shutil.copymode(path, fresh)
@@ -109,7 +109,7 @@ def _load(path: Path, dump: Path, fresh: Path) -> None:
     ):
         if found != wanted:
             raise PermanentStoreError(
-                f"a copy of {path} has {found:,} {what}, not {wanted:,}; nothing was changed"
+                f"the copy of {path} has {found:,} {what}, not {wanted:,}; nothing was changed"
             )
 
 
@@ -123,12 +123,14 @@ def _locked(path: Path) -> Iterator[int]:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
-            raise TransientStoreError(f"the Oxigraph store at {path} is in use") from None
+            raise TransientStoreError(
+                f"the Oxigraph store at {path} is in use; close it first"
+            ) from None
         yield lock.fileno()
 
 
 def _replace(path: Path, folder: Path, lock: int) -> None:
-    """Put the copy in the place of the store."""
+    """Replace the store by the copy."""
     fresh, before = folder / "store", folder / "before"
     if _exchanged(fresh, path):
         try:
@@ -149,7 +151,7 @@ def _replace(path: Path, folder: Path, lock: int) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Give two directories each other's name in one step; False where the system cannot."""
+    """Swap two directories atomically; False where the system does not support it."""
     try:
         exchange = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -168,7 +170,7 @@ def _check_own(lock: int, path: Path) -> None:
     own, there = os.fstat(lock), (path / "LOCK").stat()
     if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
         raise PermanentStoreError(
-            "another store was put in the place of the one that is compacted; nothing was changed"
+            "another store replaced the one that is being compacted; nothing was changed"
         )
 
 
@@ -176,7 +178,7 @@ def _check_own(lock: int, path: Path) -> None:
 
 
 def _prefix(path: Path) -> str:
-    """What the names of our folders begin with: nobody else's does."""
+    """The name prefix of kgsync's temporary folders."""
     return f".{path.name}.kgsync-compacting-"
 
 
@@ -186,13 +188,13 @@ def _leftovers(path: Path) -> list[Path]:
 
 
 def _is_interrupted(folder: Path) -> bool:
-    """Whether the only store is in it: its copy has not got its place, nor has it got its own."""
+    """Whether the folder holds the only store: a compaction was killed between two moves."""
     return (folder / "before" / "CURRENT").is_file() and (folder / "store").is_dir()
 
 
 def _check_removable(folder: Path, path: Path) -> None:
     if _is_interrupted(folder):
         raise PermanentStoreError(
-            f"a compaction was interrupted: the store is at {folder / 'before'}, and something "
-            f"else has taken its place since; move {path} away, and open it again"
+            f"a compaction was interrupted: the store is at {folder / 'before'}, but something "
+            f"else is now in its place; move {path} away, then open the store again"
         )

@@ -66,7 +66,7 @@ class OxigraphStore:
             raise PermanentStoreError(
                 f"cannot open the Oxigraph store at {path}: {error.strerror}"
             ) from error
-        # pyoxigraph would make a new, empty store of a mistyped path.
+        # pyoxigraph would create an empty store at a mistyped path.
         if not create and not there:
             raise PermanentStoreError(f"there is no Oxigraph store at {path}; check the path")
         try:
@@ -79,13 +79,13 @@ class OxigraphStore:
             if "Permission denied" in str(error) or "Read-only file system" in str(error):
                 if not there:
                     raise PermanentStoreError(
-                        f"cannot make an Oxigraph store at {path}: the folder cannot be written"
+                        f"cannot create an Oxigraph store at {path}: the folder is not writable"
                     ) from error
                 return cls._open_read_only(path)
             if "LOCK: " in str(error):
                 raise TransientStoreError(
-                    f"the Oxigraph store at {path} is open in another process, and it allows one "
-                    "at a time; try again when that process is done"
+                    f"the Oxigraph store at {path} is open in another process, and only one "
+                    "can open it at a time; try again when that process is done"
                 ) from error
             raise PermanentStoreError(
                 f"cannot open the Oxigraph store at {path}: {error}"
@@ -123,7 +123,7 @@ class OxigraphStore:
                 del store, found
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
-        """The whole answer to a SELECT or an ASK."""
+        """The complete result of a SELECT or an ASK."""
         with self._errors() as store:
             found: Any = None
             try:
@@ -131,11 +131,11 @@ class OxigraphStore:
                 if isinstance(found, ox.QueryBoolean):
                     return Table(("answer",), [(full_term(ox.Literal(bool(found))),)])
                 if not isinstance(found, ox.QuerySolutions):
-                    raise ConfigError("only SELECT and ASK are answered here, as tables")
+                    raise ConfigError("only SELECT and ASK queries are supported here")
                 columns = tuple(variable.value for variable in found.variables)
                 return Table(columns, [tuple(full_term(value) for value in row) for row in found])
             finally:
-                # A traceback that somebody keeps, as notebooks do, would keep the store locked.
+                # A stored traceback, as in a notebook, would keep the store locked.
                 del store, found
 
     def count(self, source: TripleSource) -> int:
@@ -149,7 +149,7 @@ class OxigraphStore:
     def scan_moving(
         self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
     ) -> None:
-        """Push the triples of a source: a query sees one moment, and no answer is half."""
+        """Push the triples of a source; a query sees one state of the store, and is complete."""
         self.scan(source, receive, careful=careful)
 
     def insert(self, graph: str, ntriples: str) -> None:
@@ -178,14 +178,16 @@ class OxigraphStore:
         return dict(custom_functions(functions))
 
     def flush(self) -> None:
-        """Have everything on the disk."""
+        """Write everything to disk."""
         with self._errors() as store:
             store.flush()
 
     def compact(self) -> tuple[int, int]:
-        """Write the directory anew; the store is closed by it."""
+        """Rewrite the directory to free disk space; this closes the store."""
         if not self._owned:
-            raise ConfigError(f"{self.label} is not a store on disk that can be compacted")
+            raise ConfigError(
+                f"{self.label} cannot be compacted: only an embedded store on disk can"
+            )
         path = Path(self.label)
         before = bytes_on_disk(path)
         with self._errors():
@@ -194,7 +196,7 @@ class OxigraphStore:
         return before, bytes_on_disk(path)
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Release the directory."""
         if self._owned:
             self._store = None
 
@@ -204,7 +206,7 @@ class OxigraphStore:
             return int(next(iter(_solutions(store, query)))[0].value)
 
     def _push(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
-        """Push triples: as TSV whose rows end in a mark, or term by term to be careful."""
+        """Push triples: as TSV whose rows end with a mark, or term by term if `careful`."""
         mark = secrets.token_hex(4)
         query = queries.load("_triples").bind(where=where, mark=mark)
         with self._errors() as store:
@@ -239,7 +241,7 @@ class OxigraphStore:
 
 
 def _is_store(path: Path) -> bool:
-    """Whether there is one; an error if that may not be known."""
+    """Whether a store exists at the path; raises OSError if that cannot be determined."""
     try:
         (path / "CURRENT").stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Terms of pyoxigraph as ours, and ours as its."""
+"""Convert between pyoxigraph terms and kgsync terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["custom_functions", "full_term", "small_term", "term_text"]
 
 
 def term_text(term: Any) -> str:
-    """A term as triple batches have it."""
+    """A term in the text form of triple batches."""
     return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
 
 
@@ -41,7 +41,7 @@ def full_term(value: Any) -> Term | None:
 def custom_functions(
     functions: Mapping[str, Function],
 ) -> dict[ox.NamedNode, Callable[..., Any]]:
-    """Functions over our terms as pyoxigraph takes them."""
+    """Wrap functions over kgsync terms for pyoxigraph."""
 
     def over_theirs(function: Function) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Credentials in requests: in the way that was asked for, and for the endpoint's own hosts only."""
+"""Credentials in requests, sent only to the endpoint's own hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HARMLESS = {"Accept", "Accept-encoding", "Content-type", "User-agent"}
 
 
 def opener_for(endpoint: Endpoint) -> urllib.request.OpenerDirector:
-    """What opens requests to an endpoint: its own, as the standard digest is of the process."""
+    """Build a URL opener for one endpoint; urllib's default opener is global to the process."""
     handlers: list[urllib.request.BaseHandler] = [_Redirects()]
     origins = {_origin(url) for url in (endpoint.url, endpoint.update_url) if url}
     if endpoint.auth == "digest":
@@ -37,7 +37,7 @@ def _origin(url: str) -> str:
 
 
 class _Authorization(urllib.request.BaseHandler):
-    """Adds credentials to requests to the endpoint's own hosts, and to no other."""
+    """Adds credentials to requests to the endpoint's own hosts only."""
 
     def __init__(self, origins: set[str], value: str) -> None:
         self._origins = origins
@@ -52,9 +52,9 @@ class _Authorization(urllib.request.BaseHandler):
 
 
 class _Digest(urllib.request.HTTPDigestAuthHandler):
-    """Digest authentication that may be asked for again on every request, and twice on none.
+    """Digest authentication with at most one challenge per request.
 
-    The standard one counts over all requests, so that a long run ends in a refusal.
+    The standard handler counts challenges over all requests, so a long run would fail.
     """
 
     def __init__(self, passwords: urllib.request.HTTPPasswordMgrWithDefaultRealm) -> None:
@@ -65,7 +65,7 @@ class _Digest(urllib.request.HTTPDigestAuthHandler):
         self, request: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any
     ) -> Any:
         if request.has_header(self.auth_header):
-            return None  # the answer was given, and was not good enough
+            return None  # the credentials were sent and rejected
         asked = str(headers.get("WWW-Authenticate", ""))
         user, _ = self._passwords.find_user_password("", request.full_url)
         if user is None or not asked.lower().startswith("digest "):
@@ -76,18 +76,20 @@ class _Digest(urllib.request.HTTPDigestAuthHandler):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Sends a redirected query again as it was; the standard one would make a GET of it."""
+    """Repeats a redirected request unchanged; the standard handler would turn it into a GET."""
 
     def redirect_request(
         self, request: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, to: str
     ) -> urllib.request.Request | None:
         if urlsplit(to).scheme not in ("http", "https"):
-            raise urllib.error.HTTPError(to, code, "a redirect out of the web", headers, fp)
+            raise urllib.error.HTTPError(
+                to, code, "redirect to a URL that is not HTTP", headers, fp
+            )
         kept = dict(request.header_items())
         for name in ("Authorization", "Content-length", "Host"):
-            kept.pop(name, None)  # whoever needs it adds it anew
+            kept.pop(name, None)  # added again where needed
         if _origin(to) != _origin(request.full_url):
-            # The user's own headers may hold a key.
+            # The user's own headers may contain a secret.
             kept = {name: kept[name] for name in kept.keys() & _HARMLESS}
         see_other = code == http.client.SEE_OTHER
         return urllib.request.Request(  # noqa: S310

@@ -1,4 +1,4 @@
-"""Asks one endpoint for counts, tables and triples, and keeps its limit on rows in mind."""
+"""Requests counts, tables and triples from one endpoint, within its row limit."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _CSV = "text/csv"
 _XML = "application/sparql-results+xml, application/xml, text/xml"
 _NTRIPLES = "application/n-triples, text/plain"
 _LEAST_LIMIT = 100
-"""A shorter answer is a broken one, not an endpoint's limit on rows."""
+"""A shorter result is an error, not the endpoint's row limit."""
 
 
 class Client:
-    """What is asked of one endpoint, in the formats that suit, with what is known about it."""
+    """The client of one endpoint, with what is known about the server."""
 
     def __init__(self, endpoint: Endpoint, workspace: Path | None = None) -> None:
-        """Ask the endpoint what it can do, unless that is known.
+        """Detect what the endpoint can do, unless that is known.
 
         Args:
             endpoint: Where it is.
-            workspace: Folder for what is remembered; nothing is if not given.
+            workspace: Folder for cached knowledge; without it nothing is cached.
 
         Raises:
-            StoreError: It cannot be reached, or is no SPARQL endpoint.
+            StoreError: It cannot be reached, or is not a SPARQL endpoint.
         """
         self.label = str(endpoint)
         self.workspace = workspace
@@ -65,20 +65,20 @@ class Client:
         return self.json(query, rows_of_json)
 
     def json(self, query: str, use: Callable[[Answer], T]) -> T:
-        """What can be made of an answer in JSON."""
+        """Send a query and parse its JSON result."""
         return self._transport.query(query, _JSON, use)
 
     def csv(self, query: str, use: Callable[[Answer], T]) -> T:
-        """What can be made of an answer in CSV."""
+        """Send a query and parse its CSV result."""
         with self.named_errors():
             return self._transport.query(query, _CSV, use)
 
     def counts(self, query: str) -> dict[str, int]:
-        """Names and counts; without names one count, under an empty one."""
+        """Counts by name; a single count has the empty name."""
         return self._transport.query(query, _CSV, named_counts)
 
     def count(self, where: Pattern) -> int:
-        """How many triples there are."""
+        """Number of triples."""
         with self.named_errors():
             return only_count(self.counts(queries.load("_count").bind(where=where)))
 
@@ -89,7 +89,7 @@ class Client:
     # -- triples -----------------------------------------------------------------------------------
 
     def push(self, where: Pattern, receive: Receive, *, careful: bool) -> int:
-        """Pass the triples of one answer on; returns how many came."""
+        """Pass on the triples of one response; returns how many arrived."""
         came = 0
 
         def counted(batch: TripleBatch) -> None:
@@ -106,7 +106,7 @@ class Client:
                 raise
 
         if careful:
-            # A raw tab or line break inside an IRI breaks N-Triples; XML has a way to write it.
+            # A raw tab or line break inside an IRI breaks N-Triples; XML can escape it.
             query = queries.load("_triples").bind(where=where, mark="")
             self._transport.query(query, _XML, use)
         else:
@@ -115,10 +115,10 @@ class Client:
         return came
 
     def push_counted(self, where: Pattern, receive: Receive, *, careful: bool) -> None:
-        """Pass on the triples of one answer that also says how many they are.
+        """Pass on the triples of one response that also contains their count.
 
         Raises:
-            IncompleteError: Not all of them came.
+            IncompleteError: Triples are missing.
         """
         counting = CountedAnswer(receive)
         counted = queries.load("_pattern_counted").pattern(where=where, mark=counting.mark)
@@ -134,25 +134,25 @@ class Client:
 
     @property
     def max_rows(self) -> int | None:
-        """How many rows an answer may have, as far as anybody knows."""
+        """The known row limit of the endpoint."""
         limits = [self._endpoint.max_rows, self.known.max_rows]
         return min((limit for limit in limits if limit), default=None)
 
     def look_for_lower_limit(self, where: Pattern, rows: int) -> None:
-        """Ask for as many rows as there are or should come, and see whether fewer do."""
+        """Request this many rows, and record a limit if fewer arrive."""
         some = queries.load("_pattern_some").pattern(where=where, most=rows)
         came = self.push(some, _ignore, careful=False)
         if _LEAST_LIMIT <= came < rows:
             self._remember(replace(self.known, suspected=None, max_rows=limit_behind(came)))
 
     def note_limit(self, rows: int) -> int:
-        """Stay clear of the number of rows beyond which a server cannot answer."""
+        """Record a limit safely below the number of rows at which the server fails."""
         most = max(1, rows * 9 // 10)
         self._remember(replace(self.known, suspected=None, max_rows=most))
         return most
 
     def suspect(self, came: int) -> None:
-        """Take a short answer for the endpoint's limit if it is as short the second time."""
+        """Record a short response as the endpoint's limit if it has the same length twice."""
         if came < _LEAST_LIMIT:
             return
         if self.known.suspected == came:
@@ -164,7 +164,7 @@ class Client:
 
     @contextmanager
     def named_errors(self) -> Iterator[None]:
-        """Says whose error it is, where that is not known."""
+        """Adds the store's name to errors that lack it."""
         try:
             yield
         except StoreError as error:
@@ -176,13 +176,13 @@ class Client:
     def _probe(self) -> Known:
         rows = self.rows(queries.load("_can_hash").bind())
         if [len(row) for row in rows] != [2]:
-            raise TransientStoreError(f"{self.label} sent {len(rows)} rows where there is one")
+            raise TransientStoreError(f"{self.label} sent {len(rows)} rows instead of one")
         found = Known.of(self._transport.server, *rows[0])
         self._remember(found)
         return found
 
     def _expects(self, server: str) -> bool:
-        """Whether this is about a server; if not, it is forgotten for the next one who opens it."""
+        """Whether the cached knowledge is about this server; if not, the cache is removed."""
         if not self.known.is_about(server) and self.workspace is not None:
             Known.forget(self.workspace)
         return self.known.is_about(server)
@@ -194,7 +194,7 @@ class Client:
 
 
 def _ignore(batch: TripleBatch) -> None:
-    """Only how many came matters."""
+    """Used where only the count matters."""
 
 
 def _push_statements(answer: Answer, receive: Receive) -> None:

@@ -1,4 +1,4 @@
-"""Answers that say themselves how many triples they have, so that they need no other proof."""
+"""Responses that contain the count of their own triples, to check that they are complete."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _CUT_SHARE = 0.9
 
 
 class IncompleteError(TransientStoreError):
-    """An answer has not the triples that it counts."""
+    """A response does not have as many triples as it counts."""
 
 
 class CountedAnswer:
-    """Takes the batches of an answer to `_pattern_counted`, and its count out of them."""
+    """Takes the batches of a `_pattern_counted` query and separates the count from the triples."""
 
     def __init__(self, receive: Receive) -> None:
-        """Wait for batches, which `receive` gets without the count."""
+        """Pass batches without the count to `receive`."""
         self.mark = f"urn:kgsync:count:{secrets.token_hex(8)}"
-        """Subject of the triple with the count, which no graph can know."""
+        """Subject of the triple with the count; random, so that no graph contains it."""
         self._receive = receive
         self._came = 0
         self._count: int | None = None
@@ -41,7 +41,7 @@ class CountedAnswer:
             numbers = batch.column(2).filter(counts).to_pylist()
             match = _NUMBER.fullmatch(numbers[0])
             if len(numbers) > 1 or match is None or self._count is not None:
-                raise IncompleteError("the answer does not say in one number how many triples came")
+                raise IncompleteError("malformed count of triples in the response")
             self._count = int(match[1])
             batch = batch.filter(pc.invert(counts))
         self._came += batch.num_rows
@@ -50,18 +50,18 @@ class CountedAnswer:
 
     @property
     def looks_cut(self) -> bool:
-        """Whether so much is missing that it was a limit on rows rather than somebody's change."""
+        """Whether so much is missing that a row limit is more likely than a concurrent change."""
         return self._count is None or self._came < _CUT_SHARE * self._count
 
     def check(self) -> None:
-        """See that all came.
+        """Check that all triples arrived.
 
         Raises:
-            IncompleteError: It did not.
+            IncompleteError: Triples are missing.
         """
         if self._count != self._came:
-            counted = "without their count" if self._count is None else f"of {self._count:,}"
+            counted = "without a count" if self._count is None else f"of {self._count:,}"
             raise IncompleteError(
-                f"{self._came:,} triples came {counted}, as if the answer was cut off or the graph "
-                "changed meanwhile; nothing was committed, try again"
+                f"{self._came:,} triples arrived {counted}: the response was cut off or the graph "
+                "changed during the read; nothing was committed, try again"
             )

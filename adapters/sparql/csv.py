@@ -18,11 +18,11 @@ _NO_EDGES = "-"
 
 
 def _rows(answer: Answer, columns: int | None = None) -> list[list[str]]:
-    """The rows of a SELECT, without its head.
+    """The rows of a SELECT, without the header.
 
     Args:
         answer: The table.
-        columns: How many it has to have; any number if not given.
+        columns: Expected number of columns; any number if not given.
 
     Raises:
         TransientStoreError: It is not such a table, or was cut off.
@@ -31,24 +31,24 @@ def _rows(answer: Answer, columns: int | None = None) -> list[list[str]]:
     try:
         head, *rows = csv.reader(io.StringIO(answer.text().decode(), newline=""), strict=True)
     except (ValueError, csv.Error) as error:
-        raise TransientStoreError(f"the answer is not a table: {error}") from error
+        raise TransientStoreError(f"the response is not a CSV table: {error}") from error
     if any(len(row) != (columns or len(head)) for row in rows):
         raise TransientStoreError(
-            "the answer is not a table: a row has other columns than the head"
+            "the response is not a CSV table: a row does not match the header"
         )
     return rows
 
 
 def named_counts(answer: Answer) -> dict[str, int]:
-    """Names and counts; without names one count, under an empty one."""
+    """Counts by name; a single count has the empty name."""
     return {"".join(name): _whole_number(count) for *name, count in _rows(answer)}
 
 
 def number_and_sum(answer: Answer) -> tuple[int, int]:
-    """The one row of a number and a sum, which is empty if there is nothing to add up."""
+    """The single row with a number and a sum; the sum is empty if there is nothing to add."""
     rows = _rows(answer, 2)
     if len(rows) != 1:
-        raise TransientStoreError(f"the answer has {len(rows)} rows where there is one")
+        raise TransientStoreError(f"the response has {len(rows)} rows instead of one")
     ((number, total),) = rows
     return _whole_number(number), _whole_number(total or "0")
 
@@ -64,8 +64,8 @@ def bucket_table(answer: Answer) -> BucketTable:
         counts[bucket] = _whole_number(count), mark
     triples, _ = counts.pop("", (None, ""))
     if triples is None or triples != sum(count for count, _ in counts.values()):
-        # To ask again would hash everything once more.
-        raise HalfwayError("the counts of its buckets do not add up")
+        # A retry would hash everything again.
+        raise HalfwayError("the counts of its buckets do not add up to the total")
     counts.pop(_NO_EDGES, None)
     return BucketTable(triples, counts)
 
@@ -74,11 +74,9 @@ def _whole_number(text: str) -> int:
     """A number in a table.
 
     Raises:
-        TransientStoreError: It is none.
+        TransientStoreError: It is not a number.
     """
     try:
         return int(text)
     except ValueError:
-        raise TransientStoreError(
-            f"the answer has {text[:60]!r} where a number was expected"
-        ) from None
+        raise TransientStoreError(f"the response has {text[:60]!r} instead of a number") from None

@@ -1,4 +1,4 @@
-"""Where servers differ from SPARQL 1.1 and from each other: everything that is known, in one place.
+"""Known differences of servers from SPARQL 1.1 and from each other, in one place.
 
 What a server calls itself chooses its `Dialect`. A server behind a proxy may not name itself, so
 what is harmless for all holds for all: the limits on the size of a request, and the words by which
@@ -39,7 +39,7 @@ _NO_GRAPHS = re.compile(r"(?!)")
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is particular about one kind of server; the defaults are those of the standard."""
+    """The particularities of one kind of server; the defaults follow the standard."""
 
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request."""
@@ -50,7 +50,7 @@ class Dialect:
     hashes_fast: bool = True
     """Hashing triples takes less time than sending them."""
     system_graphs: re.Pattern[str] = _NO_GRAPHS
-    """Names of graphs that the server brings along."""
+    """Names of the server's own system graphs."""
 
 
 STANDARD = Dialect()
@@ -81,20 +81,20 @@ _NO_RIGHTS = "SR186"
 _MISTAKE = re.compile(r"Virtuoso (?:22|37|42)\w{3} Error")
 """What Virtuoso finds wrong with a query, by the class of the SQL state; the status is 500."""
 _TOO_MANY_ROWS = re.compile(r"over max vector length \d+ > (\d+)")
-"""Virtuoso's FRVEC error: an answer of more rows than it can hold, a million if not configured."""
+"""Virtuoso's FRVEC error: a result with more rows than it can hold, by default a million."""
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """What the text of an error says beyond its status."""
+    """What the text of an error adds to its status."""
 
     kind: Literal["no rights", "mistake", "too many rows", "unclear"]
     rows: int = 0
-    """How many rows an answer can have, where that is the complaint."""
+    """The server's row limit, if that is the complaint."""
 
 
 def complaint_in(said: str) -> Complaint:
-    """What a server means by the text of an error."""
+    """Interpret the text of a server error."""
     if _NO_RIGHTS in said:
         return Complaint("no rights")
     if limit := _TOO_MANY_ROWS.search(said):
@@ -103,17 +103,17 @@ def complaint_in(said: str) -> Complaint:
 
 
 def gave_up(headers: Message) -> str | None:
-    """The SQL state by which Virtuoso says, in an answer of status 200, that it is not whole."""
+    """The SQL state by which Virtuoso marks a response of status 200 as incomplete."""
     return headers.get("X-SQL-State")
 
 
 def cut_after(headers: Message) -> str | None:
-    """The number of rows after which Virtuoso says that it has cut an answer."""
+    """The number of rows after which Virtuoso reports that it cut a result."""
     return headers.get("X-SPARQL-MaxRows")
 
 
 def limit_behind(came: int) -> int:
-    """The limit on rows of a server that always sends so many: Virtuoso sends one triple more."""
+    """The row limit of a server that always sends this many; Virtuoso sends one triple more."""
     return came - 1
 
 

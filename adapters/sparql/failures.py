@@ -1,4 +1,4 @@
-"""How requests fail: every kind of error of an endpoint is told apart here, once."""
+"""Classifies all errors of an endpoint, in one place."""
 
 from __future__ import annotations
 
@@ -25,43 +25,43 @@ __all__ = [
 ]
 
 BROKEN = (OSError, http.client.HTTPException, zlib.error)
-"""How a connection breaks, and what is sent on it."""
+"""Exceptions of broken connections and corrupt data."""
 
 _PASSING = {408, 429, 500, 502, 503, 504}
-_REFUSED = {401: "it wants credentials", 403: "it does not allow that"}
+_REFUSED = {401: "it requires credentials", 403: "it denied access"}
 _REMEDIES = {
     401: "set `auth`, and its secrets in the environment",
-    403: "check the rights of the user",
+    403: "check the permissions of the user",
     404: "check the path of the URL",
 }
 _LONGEST_REST = 86400.0
-"""A server that asks for more is asked again after a day."""
+"""Longest Retry-After that is honoured: a day."""
 
 
 class HalfwayError(TransientStoreError):
-    """An answer failed after a part of it had been passed on: repeating it is not for us."""
+    """A response failed after a part of it was passed on, so it cannot be retried here."""
 
 
 class OtherServerError(TransientStoreError):
-    """Another server answers at the address: what is known has to be found out again."""
+    """The server at the address has changed, so its capabilities must be detected again."""
 
 
 class RowLimitError(TransientStoreError):
-    """The server cannot make answers of so many rows."""
+    """The server cannot return this many rows."""
 
     limit = 0
-    """How many it can make."""
+    """How many rows it can return."""
 
 
 NOT_REPEATED = HalfwayError, OtherServerError, RowLimitError
-"""What would happen again."""
+"""Errors that a retry would meet again."""
 
 
 def error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> StoreError:
-    """What an HTTP status means, together with what the server said.
+    """The error for an HTTP status and the server's message.
 
     Args:
-        endpoint: Who was asked.
+        endpoint: The endpoint.
         status: The status.
         url: The address that answered.
         said: The beginning of the body.
@@ -86,28 +86,28 @@ def _error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> St
 
 
 def error_of_break(error: Exception) -> TransientStoreError:
-    """What a broken connection means."""
+    """The error for a broken connection."""
     reason = getattr(error, "reason", error)
     found = TransientStoreError(f"it cannot be reached: {reason!r}")
-    found.remedy = "check the address, and that the server runs"
+    found.remedy = "check the address and that the server is running"
     return found
 
 
 def error_of_format(sent: str, wanted: str, said: str) -> TransientStoreError:
-    """What an answer in another format means.
+    """The error for a response in an unexpected format.
 
     Args:
-        sent: The media type of the answer.
-        wanted: The one that was asked for.
+        sent: The media type of the response.
+        wanted: The media type that was requested.
         said: The beginning of the body.
     """
-    found = TransientStoreError(f"it answered with {sent} instead of {wanted}: {said}")
+    found = TransientStoreError(f"it responded with {sent} instead of {wanted}: {said}")
     found.remedy = "check that the URL is that of a SPARQL endpoint"
     return found
 
 
 def naming(store: str, error: StoreError, message: str | None = None) -> StoreError:
-    """The same error with a message that names the store; one that does already stays.
+    """The same error with a message that names the store, unless it already does.
 
     Args:
         store: How to name it.
@@ -122,7 +122,7 @@ def naming(store: str, error: StoreError, message: str | None = None) -> StoreEr
 
 
 def seconds_to_wait(retry_after: str | None) -> float:
-    """How long a server wants to be left alone, from a number or a date."""
+    """Seconds to wait according to a Retry-After header, from a number or a date."""
     if not retry_after:
         return 0.0
     try:
@@ -138,9 +138,9 @@ def seconds_to_wait(retry_after: str | None) -> float:
 def _refusal(endpoint: Endpoint, status: int, url: str) -> PermanentStoreError:
     where = " at the update URL" if url and url == endpoint.update_url else ""
     if endpoint.auth == "none":
-        reason = _REFUSED.get(status, "it does not allow that")
+        reason = _REFUSED.get(status, "it denied access")
         return PermanentStoreError(f"{reason}{where} (HTTP {status}); set `auth`")
     return PermanentStoreError(
-        f"what {endpoint.auth} authentication sent was refused{where} (HTTP {status}); "
-        "check the user, the password or the token, and their rights"
+        f"{endpoint.auth} authentication failed{where} (HTTP {status}); "
+        "check the user, the password or the token, and its permissions"
     )

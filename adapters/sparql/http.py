@@ -1,4 +1,4 @@
-"""The SPARQL 1.1 Protocol: one request, one whole answer, or an error that says why.
+"""The SPARQL 1.1 Protocol: one request, and one complete response or an error.
 
 SPARQLWrapper makes the requests. What it lacks is here: our own opener (its digest authentication
 is global to the process), retries, time and size limits, redirects that do not carry credentials
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 _AGENT = f"kgsync/{version('kgsync')} (keeps embeddings in step with RDF stores)"
 _LONGEST_WAIT = 120.0
-"""Seconds; who is told to wait longer raises an error that says so."""
+"""Seconds; if the server asks for a longer wait, an error says so."""
 _PIECE = 1 << 16
 _READ = 4096
 """Bytes of an error's body."""
@@ -61,7 +61,7 @@ class _Request(SPARQLWrapper):
         self.opener = opener
         self.seconds = endpoint.timeout
         self.queryString = text
-        # It would guess that from the text, and take a query for an update by a word in an IRI.
+        # SPARQLWrapper would guess it from the text, and a word in an IRI can mislead it.
         self.queryType = INSERT if update else SELECT
 
     def _query(self) -> tuple[Any, str]:
@@ -70,7 +70,7 @@ class _Request(SPARQLWrapper):
 
 
 class Answer:
-    """The body of one answer, as a stream with limits."""
+    """The body of one response, as a stream with limits."""
 
     def __init__(self, response: Any, endpoint: Endpoint) -> None:
         self._response = response
@@ -95,32 +95,36 @@ class Answer:
                 self._check_size(size)
                 yield piece
             self._check_size(came)
-        # With a length, http.client returns a short body without a word.
+        # With a length, http.client returns a truncated body without an error.
         if self._response.length or (unzip and size and not unzip.ended):
-            raise TransientStoreError("the connection was closed in the middle of the answer")
+            raise TransientStoreError("the connection was closed in the middle of the response")
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:
-            raise PermanentStoreError(f"the answer is larger than {self._limit:,} bytes")
+            raise PermanentStoreError(
+                f"the response is larger than {self._limit:,} bytes (`max_bytes`)"
+            )
 
     def text(self, most: int = 1 << 26) -> bytes:
-        """The whole body, which must be small."""
+        """The complete body, which must be small."""
         body = io.BytesIO()
         for piece in self.pieces():
             body.write(piece)
             if body.tell() > most:
-                raise PermanentStoreError(f"an answer of more than {most:,} bytes was not expected")
+                raise PermanentStoreError(
+                    f"the response is larger than the {most:,} bytes expected"
+                )
         return body.getvalue()
 
     def _read(self) -> bytes:
         if time.monotonic() > self._end:
-            raise TransientStoreError("the answer took too long")
+            raise TransientStoreError("the response took too long (`answer_timeout`)")
         data: bytes = self._response.read1(_PIECE)
         return data
 
 
 class _Unzip:
-    """Undoes gzip, also where several compressed pieces follow each other."""
+    """Decompresses gzip, including several concatenated members."""
 
     def __init__(self) -> None:
         self._current = zlib.decompressobj(31)
@@ -154,23 +158,23 @@ class Transport:
         self._messages = Messages(self._endpoint)
         self._watch = endpoint.watch or StoreWatch()
         self.server = ""
-        """What the server called itself in its last answer."""
+        """The `Server` header of the last response."""
         self.expects: Callable[[str], bool] = _any_server
-        """Whether a server is one about which the right things are known."""
+        """Whether the cached knowledge is about this server."""
         self.sleep: Callable[[float], None] = time.sleep
         self._retry = Retry(
             endpoint.retries + 1, first=1.0, most=30.0, jitter=True, never=NOT_REPEATED
         )
         self._closed: tuple[float, StoreError] | None = None
-        """Until when the server does not want to be asked, and what it said."""
+        """Until when the server rejects requests, and its error."""
 
     def query(self, text: str, accept: str, use: Callable[[Answer], T]) -> T:
-        """Send a query and use its answer; a use that fails for a passing reason is repeated.
+        """Send a query and read its response; transient errors are retried.
 
         Args:
             text: The query.
-            accept: The media type of the answer; another one is an error.
-            use: Reads the answer, from the start at every try.
+            accept: The media type of the response; any other is an error.
+            use: Reads the response, from the start at every attempt.
         """
 
         def send() -> T:
@@ -183,7 +187,7 @@ class Transport:
         return self._repeated(send)
 
     def update(self, text: str) -> None:
-        """Send an update, again if need be: every update of kgsync may be repeated."""
+        """Send an update, with retries: all updates of kgsync are idempotent."""
 
         def send() -> None:
             with self._opened(self._request(text, "*/*", update=True)) as response:
@@ -209,11 +213,11 @@ class Transport:
         server = self._messages.clean(response.headers.get("Server") or self.server)
         if not self.expects(server):
             response.close()
-            raise OtherServerError(f"another server answers: {server}, no longer {self.server}")
+            raise OtherServerError(f"the server has changed: {server} instead of {self.server}")
         self.server = server
         if state := gave_up(response.headers):
             response.close()
-            raise TransientStoreError(f"the server gave up in the middle ({state})")
+            raise TransientStoreError(f"the server aborted the response ({state})")
         return response
 
     def _repeated(self, send: Callable[[], T]) -> T:

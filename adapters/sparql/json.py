@@ -1,4 +1,4 @@
-"""SPARQL results in JSON: small answers, whole."""
+"""SPARQL results in JSON, for small results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_limit", "rows_of_json", "table_of_json"]
 _LARGE = 1 << 31
 """Bytes of what a user asked for; the endpoint's own limit holds as well."""
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What comes of a document that is none, of another shape, or nested without end."""
+"""Errors for a document that is not JSON, has another shape, or is nested too deeply."""
 
 
 def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
@@ -30,12 +30,12 @@ def rows_of_json(answer: Answer) -> list[tuple[Term | None, ...]]:
         bindings = document["results"]["bindings"]
         rows = [tuple(_term(row.get(name)) for name in names) for row in bindings]
     except _MALFORMED as error:
-        raise TransientStoreError(f"the answer is not a SPARQL result: {error!r}") from error
+        raise TransientStoreError(f"the response is not a SPARQL result: {error!r}") from error
     return rows
 
 
 def table_of_json(answer: Answer) -> Table:
-    """The answer to a SELECT or an ASK in JSON."""
+    """The result of a SELECT or an ASK in JSON."""
     check_limit(answer)
     try:
         document = json.loads(answer.text(_LARGE))
@@ -46,18 +46,18 @@ def table_of_json(answer: Answer) -> Table:
         bindings = document["results"]["bindings"]
         rows = [tuple(_full_term(row.get(name)) for name in names) for row in bindings]
     except _MALFORMED as error:
-        raise TransientStoreError(f"the answer is not a SPARQL result: {error!r}") from error
+        raise TransientStoreError(f"the response is not a SPARQL result: {error!r}") from error
     return Table(names, rows)
 
 
 def check_limit(answer: Answer) -> None:
-    """Refuse an answer that the endpoint says it has cut.
+    """Reject a result that the endpoint reports as truncated.
 
     Raises:
-        TransientStoreError: It says so.
+        TransientStoreError: The result is truncated.
     """
     if limit := cut_after(answer.headers):
-        raise HalfwayError(f"the answer was cut off after {limit} rows")
+        raise HalfwayError(f"the response was cut off after {limit} rows")
 
 
 def _term(value: dict[str, str] | None) -> Term | None:

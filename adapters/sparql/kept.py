@@ -1,4 +1,4 @@
-"""Parts of a graph on disk, so that an interrupted scan goes on where it was."""
+"""Parts of a graph on disk, so that an interrupted scan can resume."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema([(name, pa.string()) for name in ("s", "p", "o")])
 
 
 class KeptParts:
-    """The parts of one graph with so many triples, until all of them were passed on."""
+    """The cached parts of one graph, until all of them were passed on."""
 
     def __init__(self, workspace: Path | None, where: Pattern, total: int) -> None:
         """Name the graph.
@@ -52,7 +52,7 @@ class KeptParts:
             shutil.rmtree(self._folder)
 
     def batches(self, part: Part) -> list[TripleBatch]:
-        """A part that was fetched before; nothing if it was not."""
+        """A part that was fetched before; empty if it was not."""
         file = self._found(part)
         if file is None:
             return []
@@ -64,7 +64,7 @@ class KeptParts:
         return [_encoded(batch) for batch in found]
 
     def keep(self, part: Part, batches: list[TripleBatch]) -> None:
-        """Write a part that is complete."""
+        """Store a complete part."""
         file = self._file(part)
         if file is None or not batches:
             return

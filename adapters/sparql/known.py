@@ -1,4 +1,4 @@
-"""What was found out about an endpoint, and is remembered: its abilities, limits and quirks."""
+"""Cached knowledge about an endpoint: capabilities, limits and quirks."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _FILE = "endpoint.json"
 
 @dataclass(frozen=True)
 class Known:
-    """What was found out about an endpoint."""
+    """What is known about an endpoint."""
 
     server: str = ""
     """What the server calls itself."""
     hashes: bool = False
-    """Whether it computes MD5 as everybody does."""
+    """Whether its MD5 follows the standard."""
     sums: bool | None = None
-    """Whether it makes numbers of hashes; None if that was never asked."""
+    """Whether it can convert hashes to numbers; None if not tested."""
     max_rows: int | None = None
     suspected: int | None = None
-    """How many rows came when more were there: a limit if it happens again."""
+    """Length of a short result: a row limit if it happens again."""
 
     @classmethod
     def of(cls, server: str, hash_: Term | None, number: Term | None) -> Known:
-        """What the answer to `_can_hash` says."""
+        """Interpret the result of `_can_hash`."""
         expected = md5_of("kgsync")
         digits = re.sub("[a-f]", "", expected)[: decimals()].lstrip("0")
         sums = number is not None and number.value.lstrip("0") == digits
@@ -43,7 +43,7 @@ class Known:
 
     @classmethod
     def load(cls, workspace: Path) -> Known | None:
-        """What is remembered, if all is that has to be known."""
+        """Load the cached knowledge, if it is complete."""
         try:
             text = (workspace / _FILE).read_text("utf-8")
             known = cls(**unsealed(json.loads(text)))
@@ -52,13 +52,13 @@ class Known:
         return known if known.sums is not None else None
 
     def save(self, workspace: Path) -> None:
-        """Remember it."""
+        """Save the knowledge."""
         workspace.mkdir(parents=True, exist_ok=True)
         write_file(workspace / _FILE, json.dumps(sealed(asdict(self))))
 
     @staticmethod
     def forget(workspace: Path) -> None:
-        """Have it found out again."""
+        """Remove the cached knowledge."""
         with suppress(OSError):  # then it is forgotten the next time
             (workspace / _FILE).unlink(missing_ok=True)
 
@@ -68,21 +68,21 @@ class Known:
 
     @property
     def dialect(self) -> Dialect:
-        """What is particular about the server."""
+        """The dialect of the server."""
         return dialect_of(self.server)
 
     @property
     def checksums(self) -> Literal["none", "ascii", "all"]:
-        """For which IRIs it computes checksums as everybody does."""
+        """For which IRIs its checksums follow the standard."""
         return self.dialect.hashed if self.hashes and self.sums else "none"
 
     @property
     def marks(self) -> Marks | None:
-        """What it can say about the hashes in a bucket, where that pays."""
+        """Which bucket marks it can compute, where that is faster than reading."""
         if not (self.hashes and self.dialect.hashes_fast):
             return None
         return "sums" if self.sums else "ends"
 
     def is_system_graph(self, name: str) -> bool:
-        """Whether a graph is one that the server brings along."""
+        """Whether a graph is a system graph of the server."""
         return bool(self.dialect.system_graphs.fullmatch(name))

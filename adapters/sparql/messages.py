@@ -1,4 +1,4 @@
-"""What a server says, in a form that can be shown: short, plain, and without our own secrets."""
+"""Server messages in printable form: short, plain text, without secrets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Messages", "authorization_of"]
 _TAG = re.compile(r"</?!?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
 """Of an HTML page; IRIs have a colon and are kept."""
 _DIGEST = re.compile(r"\b(c?nonce|response)=\"?[0-9A-Za-z+/=]{8,}\"?")
-"""What an answer to a digest could be guessed from."""
+"""Parts of a digest from which the password could be guessed."""
 _SHOWN = 300
 _SHORT = 3
-"""A shorter secret is taken out only where it stands alone: it may be a part of any word."""
+"""A shorter secret is removed only as a whole word, because it may be part of any word."""
 _TAKEN_OUT = "***"
 
 
 class Messages:
-    """Makes messages of what one endpoint sends, and takes out what we sent it in confidence."""
+    """Builds messages from the responses of one endpoint, and removes secrets."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Remember the secrets, in all the ways they may come back."""
@@ -55,7 +55,7 @@ class Messages:
 
 
 def authorization_of(endpoint: Endpoint) -> str:
-    """The header by which an endpoint with basic or bearer authentication is asked."""
+    """The Authorization header for basic or bearer authentication."""
     if endpoint.auth == "bearer":
         return f"Bearer {endpoint.token}"
     return f"Basic {_pair(endpoint)}"

@@ -1,4 +1,4 @@
-"""Reading a graph that others change meanwhile: every answer is checked by its own count."""
+"""Read a graph that others change concurrently: every response is checked by its own count."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def scan_moving(
     """Push every triple that was there throughout, once, and none that was never there.
 
     Args:
-        client: Asks the endpoint.
+        client: The client of the endpoint.
         where: The graph.
         receive: Takes the batches.
         careful: Use the slow and safe format.
         parts: Read in small parts, each complete by itself.
 
     Raises:
-        IncompleteError: An answer was not complete, or the graph moves too fast.
+        IncompleteError: A response was not complete, or the graph changes too fast.
     """
     most = client.max_rows
     if not parts and (most is None or client.count(where) < most):
@@ -57,15 +57,16 @@ def scan_moving(
     after = client.count(where)
     if abs(came - after) > abs(after - total) + after // 100 + _LEAST:
         raise IncompleteError(
-            f"{came:,} triples came in parts, where there were {total:,}, then {after:,}"
+            f"{came:,} triples arrived in parts, but the count was {total:,} before "
+            f"and {after:,} after"
         )
 
 
 def scan_buckets(client: Client, where: Pattern, buckets: dict[str, int], receive: Receive) -> None:
-    """Push the edges of some buckets, in as few answers as the limit on rows allows.
+    """Push the edges of some buckets, in as few requests as the row limit allows.
 
     Args:
-        client: Asks the endpoint.
+        client: The client of the endpoint.
         where: The graph.
         buckets: Their names, and about how many edges each has.
         receive: Takes the batches.
@@ -81,12 +82,12 @@ def scan_buckets(client: Client, where: Pattern, buckets: dict[str, int], receiv
 
 
 def _with_room(most: int) -> int:
-    """Fewer rows than an answer may have: parts may grow before they are read."""
+    """A size below the row limit, because parts may grow before they are read."""
     return most * 9 // 10
 
 
 def _batches(client: Client, part: Part, careful: bool) -> list[TripleBatch]:
-    """One part, without naming terms if the endpoint refuses to have them named."""
+    """Fetch one part; by hashes if the endpoint rejects a query with the terms."""
 
     def read() -> list[TripleBatch]:
         batches: list[TripleBatch] = []

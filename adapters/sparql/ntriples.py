@@ -1,4 +1,4 @@
-"""N-Triples as they arrive, as triple batches."""
+"""Convert streamed N-Triples to triple batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST = re.compile(rb"(?:[\"> \t]\.|(?:^|\n)#[^\n]*)[ \t\r]*\Z")
 
 
 class NTriplesSink:
-    """Takes the bytes of an answer and passes its triples on, block by block."""
+    """Takes the bytes of a response and passes on its triples, block by block."""
 
     def __init__(self, receive: Receive) -> None:
         """Wait for bytes; `receive` takes the batches."""
@@ -30,19 +30,21 @@ class NTriplesSink:
         self._buffer = bytearray()
 
     def write(self, data: bytes) -> None:
-        """Take bytes of the answer; whole lines go on as soon as a block is full."""
+        """Take bytes of the response; complete lines are passed on when a block is full."""
         searched = len(self._buffer) if len(self._buffer) >= _BLOCK_BYTES else 0
         self._buffer += data
         if len(self._buffer) >= _BLOCK_BYTES:
             self._push_lines(searched)
         if len(self._buffer) > _LONGEST_LINE:
-            raise TransientStoreError(f"the answer has a line of over {_LONGEST_LINE:,} bytes")
+            raise TransientStoreError(
+                f"the response has a line longer than {_LONGEST_LINE:,} bytes"
+            )
 
     def finish(self) -> None:
-        """Push what is left at the end of the answer."""
+        """Push the rest at the end of the response."""
         if self._buffer and not self._buffer.endswith(b"\n"):
             if not _LAST.search(self._buffer):
-                raise TransientStoreError("the answer ends in the middle of a line")
+                raise TransientStoreError("the response ends in the middle of a line")
             self._buffer += b"\n"
         self._push_lines()
 
@@ -60,7 +62,7 @@ def _parse(data: bytes) -> TripleBatch:
     try:
         text = pa.array([data], pa.binary()).cast(pa.string())
     except pa.ArrowInvalid as error:
-        raise TransientStoreError(f"the answer is not in UTF-8: {error}") from error
+        raise TransientStoreError(f"the response is not UTF-8 text: {error}") from error
     lines = pc.split_pattern(text, "\n").flatten()
     lines = pc.utf8_trim(lines, " \t\r")
     empty = pc.or_(pc.equal(lines, ""), pc.starts_with(lines, "#"))
@@ -85,7 +87,7 @@ def _parse(data: bytes) -> TripleBatch:
 
 def _no_triple(texts: Any) -> TransientStoreError:
     return TransientStoreError(
-        f"the answer has a line that is not a triple: {texts[0].as_py()[:200]!r}"
+        f"the response has a line that is not a triple: {texts[0].as_py()[:200]!r}"
     )
 
 
@@ -100,7 +102,7 @@ def _without_dot(column: Any) -> Any:
 
 
 def _unescaped(column: Any) -> Any:
-    """A column whose IRIs are written out."""
+    """A column with the escapes in its IRIs decoded."""
     terms = column.dictionary
     escaped = pc.and_(pc.starts_with(terms, "<"), pc.match_substring(terms, "\\"))
     if not pc.any(escaped).as_py():
@@ -111,6 +113,6 @@ def _unescaped(column: Any) -> Any:
             for term, chosen in zip(terms.to_pylist(), escaped.to_pylist(), strict=True)
         ]
         written = pa.array(texts, pa.string())
-    except ValueError:  # there is no such character
+    except ValueError:  # an invalid escape
         raise _no_triple(terms.filter(escaped)) from None
     return pa.DictionaryArray.from_arrays(column.indices, written)

@@ -1,4 +1,4 @@
-"""Cutting a graph into parts that fit under an endpoint's limit on rows, by counting first.
+"""Split a graph into parts that fit an endpoint's row limit, by counting first.
 
 By predicate; a predicate that is too large by its subjects; what is too large for one subject, or
 has blank nodes as subjects, by a hash of its triples. The counts must add up to the whole:
@@ -20,14 +20,14 @@ from kgsync.queries import Pattern, is_iri, is_plain_iri
 __all__ = ["Part", "only_count", "packed", "parts_of"]
 
 Counts = Callable[[str], dict[str, int]]
-"""Asks for names and counts; without names for one count, under an empty one."""
+"""Requests counts by name; a single count has the empty name."""
 
 _FIRST = "A:"
 """Before every IRI."""
 _MOST_DIGITS = 12
 """Of a hash: what has more in common is the same text."""
 _TRIES = 3
-"""Names of a page that are tried as the one to go on from."""
+"""How many names of a page are tried as the start of the next page."""
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,36 @@ class Part:
     where: Pattern
     count: int
     otherwise: Part | None = None
-    """The same triples without naming terms, for an endpoint that refuses a query with them."""
+    """The same triples by hashes, for an endpoint that rejects a query with the terms."""
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """How a graph is cut."""
+    """How a graph is split."""
 
     ask: Counts
     most: int
-    """Rows a part may have."""
+    """Maximum rows per part."""
     moving: bool
     """Whether others change the graph meanwhile, so that counts need not add up."""
 
     @property
     def page(self) -> int:
-        """How many names to ask for; exactly at the limit an answer looks like one that was cut."""
+        """How many names to request; a result of exactly the limit would look truncated."""
         return max(1, min(self.most - 1, NAMES_PER_PAGE))
 
     def count(self, where: Pattern) -> int:
-        """How many triples there are."""
+        """Number of triples."""
         return only_count(self.ask(queries.load("_count").bind(where=where)))
 
     def agree(self, found: int, expected: int, what: str) -> None:
-        """See that two counts of the same triples are the same.
+        """Check that two counts of the same triples agree.
 
         Raises:
             TransientStoreError: They are not, and the graph should be at rest.
         """
         if found != expected and not self.moving:
-            raise TransientStoreError(f"the counts of its {what} do not add up")
+            raise TransientStoreError(f"the counts of its {what} do not add up to the total")
 
 
 def parts_of(
@@ -81,7 +81,7 @@ def parts_of(
     """Parts that together are the whole.
 
     Args:
-        ask: Asks the endpoint.
+        ask: Requests counts from the endpoint.
         where: The triples.
         total: How many they are.
         most: How many rows a part may have.
@@ -91,8 +91,8 @@ def parts_of(
             the same, because its predicate, subject or hash is there whenever it is asked for.
 
     Raises:
-        TransientStoreError: The counts do not add up, as if the graph were being changed.
-        PermanentStoreError: The graph cannot be cut finely enough.
+        TransientStoreError: The counts do not add up; the graph may be changing.
+        PermanentStoreError: The graph cannot be split finely enough.
     """
     cut = _Cut(ask, most, moving)
     counts = _by_predicate(cut, where, total)
@@ -144,7 +144,7 @@ def _by_subject(
     own = _bound("_pattern_predicates", where=where, predicates=[predicate])
     try:
         cut.agree(cut.count(own), total, "parts")
-    except PermanentStoreError:  # the endpoint does not take its name
+    except PermanentStoreError:  # the endpoint rejects its name
         yield from _rest(cut, unnamed, total)
         return
     named, hashed = _subjects(own)
@@ -193,7 +193,7 @@ def _pages(
             yield {}, after
             return
         if name == after:
-            raise TransientStoreError("the same page came twice")
+            raise TransientStoreError("the same page of results arrived twice")
         yield {one: page[one] for one in names[: names.index(name) + 1]}, None
         after, page = name, following
     yield page, None
@@ -277,8 +277,8 @@ def _by_hash(cut: _Cut, where: Pattern, total: int, digits: int = 1) -> Iterator
     # Some stores have no hash of a blank node.
     if digits > _MOST_DIGITS or counts.get("", 0) > most:
         raise PermanentStoreError(
-            f"{counts.get('') or total:,} triples are more than an answer may have rows, and "
-            "cannot be told apart by a hash; leave them out by a scope"
+            f"{counts.get('') or total:,} triples exceed the endpoint's row limit and "
+            "cannot be split by a hash; exclude them with a scope"
         )
     small = {start: n for start, n in counts.items() if n <= most}
     for starts, count in packed(small.items(), most):
@@ -305,13 +305,13 @@ def packed(
 
 
 def only_count(counts: dict[str, int]) -> int:
-    """The count of an answer that has no names.
+    """The count of a result without names.
 
     Raises:
-        TransientStoreError: It has none.
+        TransientStoreError: The result has no count.
     """
     if counts.keys() != {""}:
-        raise TransientStoreError("the answer to a count is not a number")
+        raise TransientStoreError("malformed COUNT response")
     return counts[""]
 
 

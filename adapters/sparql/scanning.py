@@ -1,4 +1,4 @@
-"""Reading a graph that is at rest: in one answer, or in parts, each checked against its count."""
+"""Read a graph that does not change: in one response or in parts, each checked by a COUNT."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def scan(client: Client, where: Pattern, receive: Receive, *, careful: bool = Fa
     """Push the triples of a graph.
 
     Args:
-        client: Asks the endpoint.
+        client: The client of the endpoint.
         where: The graph.
         receive: Takes the batches.
         careful: Use the slow and safe format.
 
     Raises:
-        TransientStoreError: Fewer triples came than there are.
+        TransientStoreError: Triples are missing.
     """
     total = client.count(where)
     most = client.max_rows
@@ -55,7 +55,7 @@ def scan(client: Client, where: Pattern, receive: Receive, *, careful: bool = Fa
 
 
 def _batches(client: Client, part: Part, kept: KeptParts, careful: bool) -> list[TripleBatch]:
-    """One part, without naming terms if the endpoint refuses to have them named."""
+    """Get one part; by hashes if the endpoint rejects a query with the terms."""
     try:
         return _kept(client, part, kept) or _fetched(client, part, kept, careful)
     except PermanentStoreError:
@@ -65,7 +65,7 @@ def _batches(client: Client, part: Part, kept: KeptParts, careful: bool) -> list
 
 
 def _kept(client: Client, part: Part, kept: KeptParts) -> list[TripleBatch]:
-    """One part as it was fetched before, if the endpoint still has it like that."""
+    """One cached part, if it still matches the endpoint."""
     batches = kept.batches(part)
     if not batches or not client.known.hashes:
         return []
@@ -75,13 +75,13 @@ def _kept(client: Client, part: Part, kept: KeptParts) -> list[TripleBatch]:
 
 
 def _fetched(client: Client, part: Part, kept: KeptParts, careful: bool) -> list[TripleBatch]:
-    """One part, complete."""
+    """Fetch one complete part."""
 
     def fetch() -> list[TripleBatch]:
         batches: list[TripleBatch] = []
         came = client.push(part.where, batches.append, careful=careful)
         if came != part.count:
-            raise _sent(client, f"{came:,} triples of a part that has {part.count:,}")
+            raise _sent(client, f"{came:,} triples of a part with {part.count:,}")
         return batches
 
     batches = _PER_PART.call(fetch)

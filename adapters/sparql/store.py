@@ -1,8 +1,8 @@
 """Any SPARQL 1.1 endpoint over HTTP.
 
-Endpoints cut answers off, silently. So every answer is checked against a count: a graph that does
-not come whole in one answer is fetched in parts, each checked by itself. What an endpoint can do is
-found out once and remembered in the workspace, with parts that were fetched before an interruption.
+Endpoints may truncate results silently. So every result is checked against a COUNT. A graph that
+does not fit in one response is fetched in parts, and each part is checked. The capabilities of an
+endpoint are detected once and cached in the workspace, with parts fetched before an interruption.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from kgsync.queries.calls import functions_called
 __all__ = ["SparqlStore"]
 
 _INSERTED_LENGTH = 8_000_000
-"""Characters in one update, at most about so many."""
+"""Approximate maximum of characters per update."""
 _NAMED = 500
 """Graphs in one query."""
 _PROBED = 50_000
-"""Rows that are asked for to see a limit."""
+"""Rows to request to detect a row limit."""
 
 
 class SparqlStore:
     """Reads and writes one endpoint; see `kgsync.graph.port` for the contract."""
 
     def __init__(self, endpoint: Endpoint, workspace: Path | None = None) -> None:
-        """Ask the endpoint what it can do, unless that is known.
+        """Detect what the endpoint can do, unless that is known.
 
         Args:
             endpoint: Where it is.
-            workspace: Folder for what is remembered; nothing is if not given.
+            workspace: Folder for cached knowledge; without it nothing is cached.
 
         Raises:
-            StoreError: It cannot be reached, or is no SPARQL endpoint.
+            StoreError: It cannot be reached, or is not a SPARQL endpoint.
         """
         self.label = str(endpoint)
         self._client = Client(endpoint, workspace)
@@ -64,7 +64,7 @@ class SparqlStore:
     def open(
         cls, target: str | Endpoint, *, create: bool = False, workspace: Path | None = None
     ) -> SparqlStore:
-        """Open an endpoint, named by its address or with everything else."""
+        """Open an endpoint, given as a URL or as an `Endpoint`."""
         endpoint = target if isinstance(target, Endpoint) else Endpoint(target)
         return cls(endpoint, workspace)
 
@@ -84,7 +84,7 @@ class SparqlStore:
         return [row[0].value for row in rows if row[0] is not None and row[0].kind == "iri"]
 
     def _filled(self, names: tuple[str, ...]) -> list[str]:
-        """Those of some named graphs that hold triples; one with a name that is no IRI is none."""
+        """The given named graphs that hold triples; names that are not IRIs are skipped."""
         valid = [name for name in names if is_iri(name)]
         rows = self.select(queries.load("_graphs_with_triples").bind(graphs=valid))
         return [row[0].value for row in rows if row[0] is not None]
@@ -94,14 +94,14 @@ class SparqlStore:
         return self._client.rows(query)
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
-        """The whole answer to a SELECT or an ASK, which the endpoint runs without functions."""
+        """The complete result of a SELECT or an ASK; endpoints do not support custom functions."""
         if queries.query_form(text) in ("CONSTRUCT", "DESCRIBE"):
-            raise ConfigError("only SELECT and ASK are answered here, as tables")
+            raise ConfigError("only SELECT and ASK queries are supported here")
         called = (functions_called(text) or set()) & functions.keys()
         if called:
             raise ConfigError(
-                f"the query calls <{min(called)}>, which works on embedded stores only, and "
-                f"{self.label} is an endpoint; `kgsync neighbors` and `kgsync predict` work there"
+                f"the query calls <{min(called)}>, which only embedded stores support, but "
+                f"{self.label} is an endpoint; use `kgsync neighbors` or `kgsync predict`"
             )
         return self._client.json(text, table_of_json)
 
@@ -121,7 +121,7 @@ class SparqlStore:
     def count_buckets(
         self, source: TripleSource, digits: int, at_most: int | None = None
     ) -> BucketTable:
-        """The buckets of a source, and all its triples, in one answer."""
+        """The buckets of a source and the count of all its triples, in one response."""
         where = self._pattern(source)
         if at_most is not None:
             where = queries.load("_pattern_some").pattern(where=where, most=at_most)
@@ -131,7 +131,7 @@ class SparqlStore:
     # -- large answers -----------------------------------------------------------------------------
 
     def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
-        """Push the triples of a source: in one answer, or in parts."""
+        """Push the triples of a source, in one response or in parts."""
         self._scan(self._pattern(source), receive, careful=careful)
 
     def scan_difference(self, source: TripleSource, base: TripleSource, receive: Receive) -> None:
@@ -147,7 +147,7 @@ class SparqlStore:
             moving.scan_moving(self._client, where, receive, careful=careful, parts=parts)
 
     def scan_buckets(self, source: TripleSource, buckets: dict[str, int], receive: Receive) -> None:
-        """Push the edges of some buckets, in as few answers as the limit on rows allows."""
+        """Push the edges of some buckets, in as few requests as the row limit allows."""
         with self._client.named_errors():
             moving.scan_buckets(self._client, self._pattern(source), buckets, receive)
 
@@ -159,7 +159,7 @@ class SparqlStore:
 
     def insert(self, graph: str, ntriples: str) -> None:
         """Add N-Triples to a named graph, at most a thousand at a time."""
-        # splitlines() would also cut where a literal has another kind of line break.
+        # splitlines() would also split at other line breaks inside a literal.
         lines = [line for line in ntriples.split("\n") if line.strip()]
         longest = max(map(len, lines), default=1)
         step = max(1, min(TRIPLES_PER_UPDATE, _INSERTED_LENGTH // longest))
@@ -174,7 +174,7 @@ class SparqlStore:
     def update(self, text: str) -> None:
         """Run one SPARQL update."""
         if not self.capabilities.writable:
-            raise PermanentStoreError(f"{self.label} cannot be written; set `update_url`")
+            raise PermanentStoreError(f"{self.label} is read-only; set `update_url`")
         self._client.update(text)
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class SparqlStore:
         return self._client.known.server.strip() or "a SPARQL endpoint"
 
     def find_limit(self, source: TripleSource) -> int | None:
-        """How many rows an answer may have, as far as a graph can show it."""
+        """The row limit of the endpoint, as far as this graph can show it."""
         if self._client.max_rows is None:
             where = self._pattern(source)
             self._client.look_for_lower_limit(where, min(self._client.count(where), _PROBED))

@@ -1,4 +1,4 @@
-"""SPARQL results in XML as they arrive, as rows of N-Triples text.
+"""Convert streamed SPARQL XML results to rows of N-Triples text.
 
 The slow and safe format: whatever is inside a term is escaped, line breaks and all.
 """
@@ -27,7 +27,7 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
     """The rows, each with its terms in the order of the projection.
 
     Raises:
-        TransientStoreError: The answer is malformed, is cut off, or a row lacks a term.
+        TransientStoreError: The result is malformed or truncated, or a row lacks a term.
     """
     # Documents that grow without end by entities are refused by Expat itself.
     parser: XMLPullParser[Element] = XMLPullParser(("start", "end"))
@@ -54,13 +54,13 @@ def rows_of_xml(pieces: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
                 elif element.tag == f"{_SPARQL}result":
                     yield _row(element, names)
                     since = 0
-                    depth[-1].clear()  # what was passed on is not kept
+                    depth[-1].clear()  # free what was passed on
                 elif element.tag == f"{_SPARQL}sparql":
                     ended = True
     except (ParseError, LookupError, ValueError) as error:
-        raise TransientStoreError(f"the answer is malformed: {error!r}") from error
+        raise TransientStoreError(f"the response is malformed: {error!r}") from error
     if not ended:
-        raise TransientStoreError("the answer is not one of SPARQL")
+        raise TransientStoreError("the response is not a SPARQL result")
 
 
 def _and_none(pieces: Iterable[bytes]) -> Iterator[bytes | None]:
@@ -85,7 +85,7 @@ def _term(element: Element) -> str:
         case "triple":
             s, p, o = (_term(part[0]) for part in element)
             return f"<<( {s} {p} {o} )>>"
-    raise ValueError(f"a term of an unknown kind: {element.tag}")
+    raise ValueError(f"unknown kind of term: {element.tag}")
 
 
 def _literal(element: Element, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures of a backtest: training of the first version, then the history, a panel a model."""
+"""Figures of a backtest: training of the first version, then the history, one panel per model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["NO_FIGURES", "draw_figures"]
 NO_FIGURES = "figures need matplotlib: pip install 'kgsync[plots]'"
 
 _STYLES: dict[str, Any] = {"update": "-", "recalculate": "--", "leave": ":"}
-_NAMES = {"update": "updated", "recalculate": "recalculated", "leave": "left as it was"}
+_NAMES = {"update": "updated", "recalculate": "retrained", "leave": "frozen"}
 _FIGURES = {
     "mrr": ("MRR", False),
     "hits_at_10": ("Hits@10", False),
@@ -27,7 +27,7 @@ _COLUMNS = 4
 
 
 def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Draw one figure a measure.
+    """Draw one figure per measure.
 
     Raises:
         ConfigError: matplotlib is not installed.
@@ -55,7 +55,7 @@ def draw_figures(records: Sequence[Record], folder: Path) -> list[Path]:
 
 
 def _draw(figure: Any, records: Sequence[Record], measure: str, name: str) -> None:
-    """Training in the first panel, then one a model.
+    """Training in the first panel, then one panel per model.
 
     They share the y axis; of times only the panels of the history do.
     """
@@ -100,12 +100,12 @@ def _history(panel: Any, records: Sequence[Record], measure: str, color: str) ->
 
 
 def _shows_leaving(measure: str) -> bool:
-    """Where vectors are left alone, nothing moves and nothing is done."""
+    """Whether to show the frozen baseline: not for time and movement, which are zero for it."""
     return not measure.startswith(("nmc", "seconds"))
 
 
 def _legend(records: Sequence[Record], *, leaving: bool) -> list[Any]:
-    """A colour a model, a line style a method."""
+    """One colour per model, one line style per method."""
     from matplotlib.lines import Line2D
 
     used = {record.method for record in records} - ({"train"} if leaving else {"train", "leave"})

@@ -1,4 +1,4 @@
-"""The results of a backtest: one record a model, method and version, kept in a folder."""
+"""The results of a backtest: one record per model, method and version, kept in a folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Record:
-    """What one method came to at one version."""
+    """The result of one method at one version."""
 
     model: str
     method: Method
@@ -86,13 +86,13 @@ class Record:
 
 
 class RecordFolder:
-    """Records on disk, each with the tables it ended with, so that a run can go on."""
+    """Records on disk, each with its final tables, so that a run can resume."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make a folder.
+        """Open or create a folder.
 
         Raises:
-            ConfigError: The folder holds something else, or cannot be written.
+            ConfigError: The folder is not a backtest folder, or is not writable.
         """
         self.path = path
         marker, text = path / "backtest.json", json.dumps({"format": _FORMAT})
@@ -102,7 +102,7 @@ class RecordFolder:
                 not path.is_dir() or {p.name for p in path.iterdir()} - unfinished
             ):
                 raise ConfigError(
-                    f"{path} holds something else; name a new folder for the backtest"
+                    f"{path} is not a backtest folder; choose a new folder for the backtest"
                 )
             try:
                 path.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,9 @@ class RecordFolder:
             except OSError as error:
                 raise ConfigError(f"cannot write results into {path}: {error.strerror}") from None
         elif marker.read_text(encoding="utf-8") != text:
-            raise ConfigError(f"{path} is of another version of kgsync; name another folder")
+            raise ConfigError(
+                f"{path} was written by another version of kgsync; choose another folder"
+            )
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -140,7 +142,7 @@ class RecordFolder:
         """
         folder = self.path / model
         path, text = folder / _RECIPE, json.dumps(recipe, indent=1, sort_keys=True)
-        # A run that was refused or failed before its first result leaves no mark.
+        # A run that failed before its first result leaves nothing behind.
         if not any(folder.glob(_RECORDS if model else f"*/{_RECORDS}")):
             folder.mkdir(exist_ok=True)
             write_file(path, text)
@@ -149,8 +151,8 @@ class RecordFolder:
         then, now = with_new_names(Settings, _read_json(path)), json.loads(text)
         if then != now:
             raise ConfigError(
-                f"{folder} has results under other settings ({differences(then, now)}); "
-                "name another folder, or remove this one"
+                f"{folder} has results with other settings ({differences(then, now)}); "
+                "choose another folder, or remove this one"
             )
 
     def follow(self, version: int, graph_version: str, edges: str) -> None:
@@ -166,18 +168,19 @@ class RecordFolder:
         """
         path, now = self.path / _HISTORY, [graph_version, edges]
         history = _read_json(path) if path.exists() else []
-        if not any(self.path.glob(f"*/{version:04d}-*.json")):  # nothing has come of it yet
+        if not any(self.path.glob(f"*/{version:04d}-*.json")):  # no results yet
             write_file(path, json.dumps([*history[:version], now], indent=1))
             return
         then = history[version]
         if then[0] != graph_version:
             raise ConfigError(
                 f"version {version} was <{then[0]}> when {self.path} was made and is "
-                f"<{graph_version}> now; name another folder"
+                f"<{graph_version}> now; choose another folder"
             )
         if then != now:
             raise ConfigError(
-                f"<{graph_version}> had other edges when {self.path} was made; name another folder"
+                f"<{graph_version}> had other edges when {self.path} was made; "
+                "choose another folder"
             )
 
     def get(self, model: str, method: Method, version: int) -> Record | None:
@@ -186,17 +189,17 @@ class RecordFolder:
         return _read(path) if path.exists() else None
 
     def tables(self, model: str, method: Method, version: int) -> dict[str, Tensor]:
-        """The tables that a record ended with; all methods start from those of version 0."""
+        """The final tables of a record; all methods start from those of version 0."""
         path = self._file(model, method if version else "train", version, "safetensors")
         try:
             return safetensors.torch.load_file(path)
         except (OSError, safetensors.SafetensorError) as error:
             raise StateCorruptedError(
-                f"cannot read {path}: {error}; remove {path.parent} to do that model again"
+                f"cannot read {path}: {error}; remove {path.parent} to run that model again"
             ) from None
 
     def put(self, record: Record, tables: dict[str, Tensor]) -> None:
-        """Keep a finished record; the tables of the version before last are not needed any more."""
+        """Keep a finished record; the tables of the version before last are removed."""
         model, method, version = record.model, record.method, record.version
         path = self._file(model, method, version, "safetensors")
         write_file(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))

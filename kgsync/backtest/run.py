@@ -1,4 +1,4 @@
-"""Running a backtest: version after version, every model by every method."""
+"""Run a backtest: for each version, every model with every method."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kgsync.training.threads import use_threads
 __all__ = ["backtest"]
 
 _FOLLOWING = "update", "leave"
-"""Methods that go on from the model of the version before."""
+"""Methods that continue from the model of the previous version."""
 
 
 def backtest(
@@ -51,7 +51,7 @@ def backtest(
 ) -> RecordFolder:
     """Train on the first version, then compare the methods on every later one.
 
-    What is finished stays finished: called again with the same settings and folder, it goes on.
+    Finished results are kept: called again with the same settings and folder, it resumes.
 
     Args:
         store: Where the history is.
@@ -96,7 +96,7 @@ def backtest(
 
 
 def _shared_recipe(settings: Settings, first: int) -> dict[str, Any]:
-    """What all models see: which versions, and which of their edges for what."""
+    """Settings that all models share: the versions, the filter and the split."""
     meaning = settings.fingerprint()
     shared = {key: meaning[key] for key in ("graphs", "scope", "filter", "split", "seed")}
     return {**shared, "test_sample": settings.evaluation.test_sample, "first": first}
@@ -116,8 +116,8 @@ def _history(
     end = len(versions) - 1 if last is None else last
     if not 0 <= first < end < len(versions):
         raise ConfigError(
-            f"versions {first} to {end} cannot be chosen: there are versions 0 to "
-            f"{len(versions) - 1}, and a backtest needs two"
+            f"cannot use versions {first} to {end}: there are versions 0 to "
+            f"{len(versions) - 1}, and a backtest needs at least two"
         )
     return versions[first : end + 1]
 
@@ -133,7 +133,7 @@ def _model_settings(given: ModelSettings, name: str) -> ModelSettings:
 
 
 class _Contest:
-    """One model at one version after the other, by all methods."""
+    """Runs all methods for one model, version by version."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Contest:
         self._before: Living | None = None
 
     def take(self, number: int, reading: Reading) -> None:
-        """Bring every method to the next version, unless it is there already."""
+        """Run every method on the next version, unless its result exists."""
         problem = Problem.of(reading, self._settings, number + 1)
         name = self._settings.model.name
         for method in self._methods if number else ("train",):
@@ -224,7 +224,7 @@ class _ProgressOnly(SilentListener):
 
 
 class _Watch:
-    """Times a run and looks at the model at every validation, off the clock."""
+    """Times a run, and measures the model at every validation outside the measured time."""
 
     def __init__(self, problem: Problem) -> None:
         self.cost = Cost()

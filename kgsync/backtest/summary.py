@@ -1,4 +1,4 @@
-"""What a backtest comes to: updating beside recalculating and beside leaving alone."""
+"""The summary of a backtest: updating compared with retraining and with a frozen baseline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Summary", "summarize"]
 
 @dataclass(frozen=True)
 class Summary:
-    """Ratios over the versions after the first that both methods have come to.
+    """Ratios over the versions after the first that both methods have finished.
 
     None where a method or a measure is missing.
     """
@@ -21,18 +21,18 @@ class Summary:
     model: str
     versions: int
     mrr: float | None
-    """MRR of updating ÷ MRR of recalculating, mean over the versions."""
+    """MRR of updating ÷ MRR of retraining, mean over the versions."""
     mrr_over_leaving: float | None
-    """MRR of updating ÷ MRR of leaving alone, at the last version."""
+    """MRR of updating ÷ MRR of the frozen baseline, at the last version."""
     nmc_entities: float | None
-    """NMC of recalculating ÷ NMC of updating, median over the versions where updating moved any."""
+    """NMC of retraining ÷ NMC of updating, median over the versions where updating moved any."""
     nmc_relations: float | None
     speed: float | None
-    """Time of recalculating ÷ time of updating, all versions together."""
+    """Time of retraining ÷ time of updating, all versions together."""
 
 
 def summarize(records: Sequence[Record]) -> list[Summary]:
-    """One summary a model."""
+    """One summary per model."""
     models = dict.fromkeys(record.model for record in records)
     return [_summary(model, [r for r in records if r.model == model]) for model in models]
 
@@ -43,7 +43,7 @@ def _summary(model: str, records: Sequence[Record]) -> Summary:
         return {version: value for version, value in found if value is not None}
 
     def pairs(name: str) -> list[tuple[float, float]]:
-        """Of recalculating and of updating, where both have been."""
+        """Values of retraining and of updating, for versions that both have finished."""
         again, updated = column("recalculate", name), column("update", name)
         return [(again[v], updated[v]) for v in sorted(again.keys() & updated.keys())]
 

@@ -1,4 +1,4 @@
-"""What a version records about its files, and how they are looked at again."""
+"""The records of a version's files (size and checksum), and how they are read."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def recorded(path: Path) -> dict[str, Any]:
 
 
 class RecordedFiles:
-    """Writes the files of one folder; each is hashed while it is written, so nobody reads it again.
+    """Writes the files of one folder; each is hashed while it is written.
 
     A file is on the disk, safe from a power cut, when it is recorded.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Name the folder, which is made if it is not there."""
+        """Set the folder, which is created if it does not exist."""
         self.folder = folder
         self.recorded: dict[str, dict[str, Any]] = {}
         """Name -> sha256, bytes."""
@@ -124,7 +124,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
         remedy: What to do if it is damaged; the end of the error's message.
 
     Raises:
-        StateCorruptedError: It cannot be read, or is no JSON object.
+        StateCorruptedError: It cannot be read, or is not a JSON object.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The one way functions are compiled: kept on disk where only this user can write."""
+"""Compiles functions with numba, and caches them where only this user can write."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compiled(
 
     Args:
         fastmath: Liberties that the compiler may take, as LLVM calls them.
-        nogil: Whether other threads may run meanwhile.
+        nogil: Whether to release the GIL.
         inline: Whether it becomes part of every compiled function that calls it.
         inner: Whether only compiled functions call it: they are kept on disk with it in them.
     """
@@ -51,7 +51,7 @@ def compile_function(
     inline: bool = False,
     inner: bool = False,
 ) -> _Function:
-    """The same for a function that is there already.
+    """Compile an existing function; see `compiled`.
 
     Args:
         function: The function.
@@ -91,7 +91,7 @@ def compile_function(
 
 @contextmanager
 def _in_private_folder() -> Iterator[None]:
-    """Have numba keep what it compiles in a folder of this user's own."""
+    """Let numba cache compiled code in a private folder of this user."""
     config: Any = numba.config
     folder, before = _private(), config.CACHE_DIR
     if folder is None:
@@ -111,6 +111,6 @@ def _private() -> Path | None:
 @cache
 def _warn() -> None:
     _log.warning(
-        "the kernels are compiled anew by every process: there is no folder for them that only "
-        "this user can write; set NUMBA_CACHE_DIR to one"
+        "every process compiles the kernels again: there is no cache folder that only this user "
+        "can write; set NUMBA_CACHE_DIR to such a folder"
     )

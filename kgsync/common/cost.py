@@ -1,4 +1,4 @@
-"""What work was done, counted as the paper's theorems count it."""
+"""Cost counters, as defined in the paper's theorems."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How a room declares its settings: type, default, bounds, help and the paper's name, all at once.
 
-A section is a frozen dataclass whose fields are made by `setting`. The declaration stands in the
+A section is a frozen dataclass whose fields are made by `setting`. The declaration is in the
 field's metadata, so that a section costs no more to import than any dataclass. Secrets are never
 settings: they come from the environment.
 """
@@ -64,7 +64,7 @@ class Setting:
     type: type = str
     """int, float, str, bool, tuple (a list of strings) or dict (a table of strings)."""
     optional: bool = False
-    """Whether it may be left unset (None); TOML has no word for that."""
+    """Whether it may be left unset (None); TOML has no null."""
 
     @property
     def choices(self) -> Sequence[str]:
@@ -80,7 +80,7 @@ class Part(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """A section as `every_section` comes across it."""
+    """A section as `every_section` yields it."""
 
     name: str
     """As in a TOML header: "source.endpoint"."""
@@ -89,17 +89,17 @@ class Walked(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule about several settings, or about what bounds cannot say."""
+    """A rule about several settings, or one that bounds cannot express."""
 
     holds: bool
     keys: tuple[str, ...]
-    """What to change if it is broken."""
+    """The settings to change if the rule is violated."""
     message: str
 
 
 @runtime_checkable
 class Ruled(Protocol):
-    """A section with rules that bounds cannot state."""
+    """A section with rules that bounds cannot express."""
 
     def rules(self) -> Iterable[Rule]:
         """The rules about its settings, by their keys."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a power cut, and that check themselves."""
+"""Atomic, durable file writes that survive a power cut, and content with its own checksum."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unfinished(*paths: Path) -> Iterator[list[Path]]:
     """Files to write that replace others once all are complete, the first one last.
 
     Raises:
-        OSError: The disk refused; no file has changed, unless a later one could not be renamed.
+        OSError: The write failed; no file has changed, unless a later one could not be renamed.
     """
     beside = [path.with_name(path.name + UNFINISHED) for path in paths]
     try:
@@ -47,11 +47,11 @@ def write_file(path: Path, content: bytes | str | memoryview, *, lasting: bool =
 
     Args:
         path: The file.
-        content: What it is to hold.
+        content: The new content.
         lasting: Whether it has to survive a power cut.
 
     Raises:
-        OSError: The disk refused; the file is as it was, or new but not safe from a power cut.
+        OSError: The write failed; the file is unchanged, or new but not safe from a power cut.
     """
     with unfinished(path) as (beside,), beside.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -63,10 +63,10 @@ def write_file(path: Path, content: bytes | str | memoryview, *, lasting: bool =
 
 
 def sync_to_disk(path: Path) -> None:
-    """Have what was written to a file, or the names in a folder, on the disk.
+    """Flush a file's content, or the names in a folder, to disk.
 
     Raises:
-        OSError: The disk refused.
+        OSError: The write failed.
     """
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -95,5 +95,5 @@ def unsealed(content: Any) -> Any:
         return content
     rest = {name: value for name, value in content.items() if name != "sha256"}
     if content["sha256"] != digest_of(rest):
-        raise ValueError("it does not match its own checksum")
+        raise ValueError("the content does not match its checksum")
     return rest

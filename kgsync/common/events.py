@@ -1,8 +1,8 @@
-"""What happens in a sync, as typed events. Whoever wants to know is a function that takes one.
+"""Typed events of a sync. A listener is a function that takes an event.
 
 Event
 ├── PhaseStarted    a phase of a step begins
-├── Progress        a long phase has come so far
+├── Progress        progress within a long phase
 ├── Committed       a new version is current, and published as far as that went
 ├── Rejected        a requirement refused a version; the last one stays current
 ├── Failed          a step ended with another error; the last version stays current
@@ -10,8 +10,8 @@ Event
     ├── RunStarted      a run begins, which takes all versions there are
     ├── RunEnded        it is over
     ├── StoreWaited     the store keeps a step waiting, or does so no longer
-    ├── RetryPlanned    an error that may pass ended the run
-    ├── Paused          another error did: the graph is left alone until that is over
+    ├── RetryPlanned    a transient error ended the run
+    ├── Paused          a permanent error ended the run: the graph is paused until it is resolved
     ├── Resumed         it is over
     └── ScheduleEnded   a wrong setting ended the schedule
 """
@@ -48,7 +48,7 @@ class Event:
 
 
 Hearer: TypeAlias = Callable[[Event], None]
-"""Hears events, those it does not know included. What it raises ends the step."""
+"""A listener; it also receives events it does not know. An exception from it ends the step."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PhaseStarted(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """A long phase has come so far."""
+    """Progress within a long phase."""
 
     phase: str
     done: int
@@ -78,7 +78,7 @@ class Committed(Event):
     seconds: float
     """How long the step took."""
     behind: int = 0
-    """Graph versions that are still to do."""
+    """Graph versions that are not processed yet."""
     warnings: tuple[str, ...] = ()
 
 
@@ -130,11 +130,11 @@ class StoreWaited(ScheduleEvent):
 
 @dataclass(frozen=True)
 class RetryPlanned(ScheduleEvent):
-    """An error that may pass ended a run."""
+    """A transient error ended a run."""
 
     error: Exception
     in_row: int
-    """How many of them there were in a row."""
+    """Number of such errors in a row."""
     next_try: datetime
 
 
@@ -153,7 +153,7 @@ class Paused(ScheduleEvent):
 
 @dataclass(frozen=True)
 class Resumed(ScheduleEvent):
-    """What had paused the graph is over."""
+    """The reason for the pause is resolved."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Slot:
-    """A name in kernels for what `link` is given."""
+    """A placeholder in kernels that `link` fills."""
 
     def __init__(self, name: str) -> None:
         """Name it."""
@@ -56,7 +56,7 @@ def kernel(
 
     Args:
         fastmath: Liberties that the compiler may take, as LLVM calls them.
-        nogil: Whether other threads may run meanwhile.
+        nogil: Whether to release the GIL.
         inline: Whether it becomes part of every kernel that calls it.
     """
 
@@ -68,7 +68,7 @@ def kernel(
 
 
 def link(entries: Sequence[Any], parts: Mapping[str, Any], label: str) -> list[Any]:
-    """Have kernels and all that they call compiled with these parts in the slots.
+    """Compile kernels, and all that they call, with these parts in the slots.
 
     Nothing is compiled before the first call. What is compiled is kept on disk under the label, so
     that each choice of parts must have a label of its own.

@@ -1,4 +1,4 @@
-"""Telling listeners how a step is getting on: phases with their times, progress, other events."""
+"""Report the progress of a step to listeners: phases with their times, and other events."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["AnyListener", "Events", "Listener", "Phases", "SilentListener"]
 
 @runtime_checkable
 class Listener(Protocol):
-    """Hears about phases as they begin, and about progress inside the long ones, and no more."""
+    """Receives the start of each phase, and progress within long phases."""
 
     def phase(self, name: str) -> None:
         """A phase begins."""
 
     def progress(self, name: str, done: int, total: int) -> None:
-        """A long phase has come so far."""
+        """Progress within a long phase."""
 
 
 AnyListener: TypeAlias = Hearer | Listener
@@ -28,7 +28,7 @@ AnyListener: TypeAlias = Hearer | Listener
 
 
 class SilentListener:
-    """Tells nobody."""
+    """Ignores all events."""
 
     def phase(self, name: str) -> None:
         """Ignored."""
@@ -38,23 +38,23 @@ class SilentListener:
 
 
 class Events:
-    """Tells several listeners, in their order; is a listener of both kinds itself."""
+    """Passes events to several listeners, in order; is itself a listener of both kinds."""
 
     def __init__(self, *listeners: AnyListener) -> None:
-        """Name the listeners."""
+        """Set the listeners."""
         self._hearers = tuple(map(_hearer, listeners))
 
     def __call__(self, event: Event) -> None:
-        """Tell an event. What a listener raises, the caller gets."""
+        """Pass on an event. Exceptions of a listener reach the caller."""
         for hear in self._hearers:
             hear(event)
 
     def phase(self, name: str) -> None:
-        """Tell that a phase begins."""
+        """Report the start of a phase."""
         self(PhaseStarted(name))
 
     def progress(self, name: str, done: int, total: int) -> None:
-        """Tell that a long phase has come so far."""
+        """Report progress within a long phase."""
         self(Progress(name, done, total))
 
 

@@ -1,4 +1,4 @@
-"""The one file lock: between processes, given up by the system when its holder dies."""
+"""File locks between processes, released by the system when the holder dies."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NO_WAIT = Retry(1, transient=(BlockingIOError,))
 
 
 class HeldError(Exception):
-    """Another process has the lock."""
+    """Another process holds the lock."""
 
 
 class NoLocksError(StateWriteError):
-    """The file system refused the lock for another reason than its holder."""
+    """Locking failed, and not because another process holds the lock."""
 
 
 def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None = NO_WAIT) -> None:
@@ -31,8 +31,8 @@ def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None =
         retry: How long to try; None waits for as long as another process has it.
 
     Raises:
-        HeldError: Another process has it.
-        NoLocksError: The file system has no locks.
+        HeldError: Another process holds it.
+        NoLocksError: The file system does not support locks.
     """
     try:
         if retry is None:
@@ -43,8 +43,8 @@ def take_lock(file: int | IO[bytes] | IO[str], path: Path, retry: Retry | None =
         raise HeldError(str(path)) from None
     except OSError as error:
         raise NoLocksError(
-            f"cannot lock {path}: {error.strerror}; some network file systems have no locks "
-            "(flock): use a folder on a local disk"
+            f"cannot lock {path}: {error.strerror}; some network file systems do not support "
+            "locks (flock): use a folder on a local disk"
         ) from error
 
 
@@ -55,6 +55,6 @@ def is_held(path: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is no such file, or there are no locks here, so nobody has one
+    except OSError:  # the file does not exist or locks are not supported: not held
         return False
     return False

@@ -1,4 +1,4 @@
-"""The memory that this process has used, told step by step, and what it could have."""
+"""Memory used by this process, per step, and memory available."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROCESS = Path("/proc/self")
 
 
 def forget_peak() -> None:
-    """Let the peak start anew, where the kernel can; elsewhere it is that of the whole process."""
+    """Reset the peak where the kernel supports it; elsewhere it is that of the whole process."""
     with suppress(OSError):
         (_PROCESS / "clear_refs").write_text("5")
 
@@ -24,12 +24,12 @@ def peak_mb() -> float:
 
 
 def resident_mb() -> float:
-    """Resident memory now; where the system does not tell, its peak."""
+    """Resident memory now; where the system does not report it, its peak."""
     return _field("VmRSS")
 
 
 def available_bytes() -> int | None:
-    """How much memory could be had without swapping; None where the system does not tell."""
+    """How much memory could be had without swapping; None where the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return int(dict(line.split(":", 1) for line in lines)["MemAvailable"].split()[0]) * 1024

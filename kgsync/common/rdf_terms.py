@@ -103,9 +103,9 @@ def unescaped(text: str) -> str:
     """A text with its numbered characters, the only escapes in IRIs, written out.
 
     Raises:
-        ValueError: There is no such character.
+        ValueError: An escape is not a valid character.
     """
     try:
         return _NUMBERED.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
     except (OverflowError, ValueError):
-        raise ValueError(f"there is no such character: {text[:60]!r}") from None
+        raise ValueError(f"invalid character escape: {text[:60]!r}") from None

@@ -1,4 +1,4 @@
-"""The one retry policy: which errors are tried again, how often, and after how many seconds."""
+"""The retry policy: which errors are retried, how often, and after how many seconds."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LARGEST_EXPONENT = 30
 
 @dataclass(frozen=True)
 class Retry:
-    """When a failed call is made again. An error that names its own time is never repeated."""
+    """When a failed call is retried. An error with its own retry time is never retried here."""
 
     tries: float = math.inf
-    """Calls in all, the first included."""
+    """Total number of calls, including the first."""
     patience: float = math.inf
     """No call begins later than so many seconds after the first."""
     first: float = 0.0
@@ -33,7 +33,7 @@ class Retry:
     jitter: bool = False
     """Shorten every pause by a random part, so that clients do not come back all at once."""
     transient: tuple[type[Exception], ...] = (TransientStoreError,)
-    """What may succeed the next time."""
+    """Errors that are retried."""
     never: tuple[type[Exception], ...] = ()
     """Transient errors that the same call would meet again."""
 
@@ -64,7 +64,7 @@ class Retry:
                 pause(self.delay(failures), error)
 
     def is_passing(self, error: Exception) -> bool:
-        """Whether the same call may succeed soon."""
+        """Whether the error is transient, so that a retry may succeed."""
         told_when = getattr(error, "retry_after", 0.0) > 0
         return isinstance(error, self.transient) and not (
             told_when or isinstance(error, self.never)

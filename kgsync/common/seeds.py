@@ -1,4 +1,4 @@
-"""Random numbers by purpose: a stream per phase, from hash(seed, graph version, phase)."""
+"""Random streams, one per phase, seeded by hash(seed, graph version, phase)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """All settings: the sections that the rooms declare, read from `kgsync.toml` and checked.
 
-Nothing is declared here: a setting stands in the `settings.py` of the room that uses it, made by
-`kgsync.common.declare.setting`. From these declarations come the checks, the template of
-`kgsync init`, the reference of `kgsync settings` and the JSON schema.
+In: a TOML file. Out: `Settings`, the template of `kgsync init`, the reference of `kgsync settings`
+and the JSON schema. May import: every room below `sync`, common, errors.
+
+Nothing is declared here: each room declares its settings in its own `settings.py`, with
+`kgsync.common.declare.setting`.
 """
 
 from kgsync.config.settings import (

@@ -1,4 +1,4 @@
-"""Whether all settings together make sense: each section by its declarations, then across them."""
+"""Checks all settings: each section by its declarations, then rules across sections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check"]
 
 
 def check(settings: Settings) -> None:
-    """Look at every value and every rule.
+    """Check every value and every rule.
 
     Raises:
         ConfigError: One is wrong; the message names it.
@@ -60,7 +60,7 @@ def _model_rules(settings: Settings) -> Iterator[Rule]:
     yield Rule(
         model.relation_dimension == 0 or declared.has_relation_dimension,
         ("model.relation_dimension",),
-        f"[model] {model.name} has no relation_dimension of its own; only {wide} has",
+        f"[model] {model.name} does not support relation_dimension; only {wide} does",
     )
     yield Rule(
         settings.run.backend != "cpu" or declared.kernels is not None,
@@ -70,14 +70,14 @@ def _model_rules(settings: Settings) -> Iterator[Rule]:
     yield Rule(
         update.initial_vectors in ("average", "random") or bool(declared.closed_forms),
         ("update.initial_vectors", "model.name"),
-        f"[update] {model.name} has initial_vectors 'average' and 'random' only, not "
+        f"[update] {model.name} supports only initial_vectors 'average' and 'random', not "
         + repr(update.initial_vectors),
     )
     yield Rule(
         settings.training.steps == "batch"
         or (declared.steps_by_pair and settings.run.backend != "torch"),
         ("training.steps", "model.name", "run.backend"),
-        f"[training] steps = 'pair' is for {by_pair} only, and not for backend = 'torch'",
+        f"[training] steps = 'pair' works only with {by_pair}, and not with backend = 'torch'",
     )
 
 
@@ -86,5 +86,5 @@ def _rules(settings: Settings) -> Iterator[Rule]:
     yield Rule(
         settings.training.steps == "batch" or settings.run.device == "cpu",
         ("training.steps", "run.device"),
-        "[training] steps = 'pair' is for run.device = 'cpu' only",
+        "[training] steps = 'pair' works only with run.device = 'cpu'",
     )

@@ -11,21 +11,21 @@ __all__ = ["check_meaning", "differences"]
 
 
 def check_meaning(now: dict[str, Any], then: dict[str, Any]) -> None:
-    """See that the settings which fix the meaning of vectors are those they were made with.
+    """Check that the settings that fix the meaning of the vectors have not changed.
 
     Args:
         now: The fingerprint of the settings.
         then: The fingerprint that was recorded with the vectors.
 
     Raises:
-        SettingsChangedError: They are not.
+        SettingsChangedError: They have changed.
     """
     changed = sorted(key for key in now if now[key] != then.get(key))
     if changed:
         details = differences(*({key: tree.get(key) for key in changed} for tree in (then, now)))
         raise SettingsChangedError(
             f"settings that fix the meaning of the stored vectors have changed ({details}); "
-            "change them back, or run `kgsync rebuild` to train anew"
+            "change them back, or run `kgsync rebuild` to train from scratch"
         )
 
 

@@ -54,7 +54,7 @@ def reference(wanted: str | None = None) -> list[Section]:
     if not found:
         known = [name for s in sections for each in s.settings for name in _names(each, s.name)]
         close = difflib.get_close_matches(wanted, [*(s.name for s in sections), *known], 1)
-        hint = f"did you mean {close[0]!r}?" if close else "`kgsync settings` shows all"
+        hint = f"did you mean {close[0]!r}?" if close else "`kgsync settings` lists all"
         raise ConfigError(f"there is no section or setting {wanted!r}; {hint}")
     return found
 

@@ -93,7 +93,7 @@ class Settings:
         return chosen
 
     def rates(self) -> Rates:
-        """The learning rates in force."""
+        """The effective learning rates."""
         from kgsync.models import MODELS
 
         update = self.update
@@ -107,7 +107,7 @@ class Settings:
         )
 
     def hyper_parameters(self) -> dict[str, dict[str, Any]]:
-        """What a run is made with, by section, the learning rates in force filled in."""
+        """The hyper-parameters of a run by section, with the effective learning rates."""
         rates = self.rates()
         names = "filter", "split", "model", "training", "update", "evaluation", "run"
         chosen = {name: json.loads(json.dumps(asdict(getattr(self, name)))) for name in names}
@@ -118,7 +118,7 @@ class Settings:
         return chosen
 
     def fingerprint(self) -> dict[str, Any]:
-        """What fixes the meaning of the stored vectors: a change of it calls for a rebuild."""
+        """Settings that fix the meaning of the stored vectors; a change requires a rebuild."""
         scope = self.scope_text()
         return {
             "model": self._meaning(),

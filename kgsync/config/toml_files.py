@@ -42,7 +42,7 @@ class SettingsFile:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} is not valid TOML: {error}") from None
         except ValueError:  # what Python says of such a path
-            raise ConfigError(f"the path {str(path)!r} has a NUL character in it") from None
+            raise ConfigError(f"the path {str(path)!r} contains a NUL character") from None
 
     def build(self, root: type[T]) -> T:
         """Make a dataclass and its sections of the data.

@@ -59,7 +59,7 @@ def _complaint(setting: Setting, value: Any) -> str:
     if setting.type is float and not math.isfinite(value):
         return f"must be a finite number, not {value!r}"
     if setting.kind in ("path", "store") and "\0" in value:
-        return "has a NUL character in it"
+        return "contains a NUL character"
     try:
         inside = _inside(setting, value)
     except ConfigError as error:  # not a duration

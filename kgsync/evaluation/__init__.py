@@ -1,1 +1,5 @@
-"""The evaluation room: link prediction, triple classification, stability and cost."""
+"""Evaluation: link prediction, triple classification and stability.
+
+In: a model and triples as rows. Out: metrics with their standard errors. May import: graph, models,
+common, errors.
+"""

@@ -1,4 +1,4 @@
-"""Triple classification: is a triple true? Each relation has a threshold, found by validation."""
+"""Triple classification with one threshold per relation, chosen on the validation triples."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Classification:
-    """Accuracy on test triples and on as many false ones."""
+    """Accuracy on test triples and as many negatives."""
 
     accuracy: float
     triples: int
-    """True triples that were classified."""
+    """Positive triples that were classified."""
     left_out: int
-    """Those for which no false triple could be drawn."""
+    """Positives for which no negative could be sampled."""
 
 
 def triple_classification(
@@ -39,14 +39,14 @@ def triple_classification(
 ) -> Classification:
     """Choose thresholds on the validation triples, and classify the test triples.
 
-    A false triple has another tail, one that is seen with the relation, and is not an edge.
+    A negative has another tail that occurs with the relation, and is not an edge.
 
     Args:
         model: The model.
-        edges: All true triples of the version.
+        edges: All positive triples of the version.
         validation: Triples that the thresholds are chosen on.
         test: Triples that are classified.
-        random: Draws the false triples.
+        random: Samples the negatives.
 
     Raises:
         UndefinedMetricError: There is no triple to choose thresholds on, or none to classify.
@@ -57,7 +57,7 @@ def triple_classification(
     asked, left_out = draw.pairs(test)
     if not held_out.shape[1] or not asked.shape[1]:
         raise UndefinedMetricError(
-            "triple classification needs validation and test triples with a false counterpart"
+            "triple classification needs validation and test triples that have negatives"
         )
     thresholds = _thresholds(held_out[1], *_scores(model, held_out), model.sizes["relation"])
     true, false = _scores(model, asked)
@@ -67,7 +67,7 @@ def triple_classification(
 
 
 class _Tails:
-    """Draws false tails among those seen with a relation."""
+    """Samples negative tails among those that occur with a relation."""
 
     def __init__(self, model: Model, edges: TripleRows, random: np.random.Generator) -> None:
         sizes = model.sizes
@@ -78,7 +78,7 @@ class _Tails:
         self._random = random
 
     def pairs(self, triples: TripleRows) -> tuple[TripleRows, int]:
-        """Triples with a row for the false tail below, and how many have none."""
+        """Triples with an extra row for the negative tail, and how many have none."""
         heads, relations, _ = triples
         false = triples.copy()
         open_ = np.arange(triples.shape[1])
@@ -110,7 +110,7 @@ class _Tails:
 
 
 def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
-    """Scores of the true and of the false triples."""
+    """Scores of the positives and of the negatives."""
     true, wrong = np.empty((2, pairs.shape[1]))
     for start in range(0, pairs.shape[1], _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -119,7 +119,7 @@ def _scores(model: Model, pairs: TripleRows) -> tuple[Scores, Scores]:
         for scores, rows in ((true, tails), (wrong, false)):
             scores[part] = model.score(head, relation, model.rows("entity", rows)).numpy()
     if np.isnan(true).any() or np.isnan(wrong).any():
-        raise TrainingError("a score is NaN: the vectors are not usable")
+        raise TrainingError("a score is NaN: the vectors cannot be used")
     return true, wrong
 
 
@@ -134,12 +134,12 @@ def _thresholds(relations: NDArray[np.int64], true: Scores, false: Scores, count
 
 
 def _threshold(true: Scores, false: Scores) -> float:
-    """The middle of the gap above which to call a triple true."""
+    """The middle of the gap above which a triple is classified as positive."""
     scores = np.concatenate([true, false])
     order = np.argsort(scores, kind="stable")
     sorted_ = scores[order]
     signs = np.where(order < len(true), -1, 1)
-    # Calling the k lowest false: the true ones among them are lost, the false ones won.
+    # With the k lowest classified as negative: their positives are wrong, their negatives right.
     gains = np.concatenate([[0], np.cumsum(signs)])
     cuts = np.concatenate([[True], sorted_[1:] > sorted_[:-1], [True]])
     k = int(np.argmax(np.where(cuts, gains, np.iinfo(gains.dtype).min)))

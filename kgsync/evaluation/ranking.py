@@ -48,13 +48,13 @@ class LinkPrediction:
 
 
 class KnownTriples:
-    """All true triples of a version as sorted keys, to be asked by two of their terms."""
+    """All positive triples of a version as sorted keys, indexed by two of their terms."""
 
     def __init__(self, triples: TripleRows, relations: int) -> None:
         """Index the triples.
 
         Args:
-            triples: Rows of the true triples.
+            triples: Rows of the positive triples.
             relations: Number of relation rows.
         """
         heads, relation, tails = triples.astype(np.int32)
@@ -68,7 +68,7 @@ class KnownTriples:
     def answers(
         self, side: Side, given: NDArray[np.int64], relation: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Known answers of queries: (query number, entity row), one pair an answer.
+        """Known answers of queries: (query number, entity row), one pair per answer.
 
         Args:
             side: Which side is asked for.
@@ -95,7 +95,7 @@ def link_prediction(
     Args:
         model: The model; every entity row is a candidate.
         triples: What to rank.
-        known: All true triples, which other answers are filtered by.
+        known: All positive triples, used to filter the candidates.
         memory_mb: Bound on one block of scores.
         sampled_from: Number of triples that `triples` were drawn from.
 
@@ -153,7 +153,7 @@ def ranks(
         answers = known.answers(side, given[part], relations[part])
         found, numbers = _count_ranks(scores, true[part], *answers)
         if not numbers:
-            raise TrainingError("a score is NaN: the vectors are not usable")
+            raise TrainingError("a score is NaN: the vectors cannot be used")
         result[order[part]] = found
     return result
 
@@ -179,7 +179,7 @@ def _count_ranks(scores: Any, true: Any, queries: Any, entities: Any) -> Any:
         for i in range(len(row)):
             above += row[i] > own
             level += row[i] == own
-            unequal += row[i] != row[i]  # only NaN is
+            unequal += row[i] != row[i]  # true only for NaN
         better[query], equal[query] = above, level
         numbers = numbers and unequal == 0
     for at in range(len(queries)):  # the known answers, the true one among them, do not count

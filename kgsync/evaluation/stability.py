@@ -16,7 +16,7 @@ from kgsync.models.base import Kind, Model
 __all__ = ["MeanChange", "model_change", "normalized_mean_change"]
 
 _EXACT = 4096
-"""Up to so many vectors distances are computed in double precision."""
+"""Up to this many vectors, distances are computed in double precision."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def model_change(
         old_living: The elements its rows belong to.
         new: The later model.
         new_living: The elements its rows belong to.
-        random: Draws the sample.
+        random: Samples the elements.
         sample: See `normalized_mean_change`.
         memory_mb: See `normalized_mean_change`.
     """
@@ -81,9 +81,9 @@ def normalized_mean_change(
     """NMC of the vectors of the same elements in two versions, by Euclidean distance.
 
     Args:
-        old: The vectors before, one row an element.
+        old: The vectors before, one row per element.
         new: The vectors after, in the same order.
-        random: Draws the sample.
+        random: Samples the elements.
         sample: Estimate it from so many elements, each compared with all others; 0 takes all.
         memory_mb: Bound on a block of distances.
 
@@ -92,7 +92,7 @@ def normalized_mean_change(
     """
     count = len(new)
     if count < 2:
-        raise UndefinedMetricError(f"NMC compares at least two shared elements, there are {count}")
+        raise UndefinedMetricError(f"NMC needs at least two shared elements, but there are {count}")
     moved = torch.linalg.vector_norm((new - old).double(), dim=1)
     # Distances do not change when all vectors are moved alike, and small numbers round less.
     points = (new.double() - new.double().mean(0)).to(_precision(count))

@@ -1,4 +1,4 @@
-"""What changed between two versions: the paper's definition_change, split and all."""
+"""The change between two versions (the paper's definition_change), including the split."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ChangeSet:
         """
         added, deleted = edges
         old, new = versions
-        # What is new stands in an edge that is new, so there is no need to look at the others.
+        # A new element occurs in a new edge, so the other edges need not be checked.
         return cls(
             added,
             deleted,
@@ -132,7 +132,7 @@ class ChangeSet:
         return old.minus(self.deleted_triples).plus(self.added_triples)
 
     def inverse(self) -> ChangeSet:
-        """The change that leads back."""
+        """The reverse change."""
         return ChangeSet(
             self.deleted_triples,
             self.added_triples,
@@ -183,7 +183,7 @@ class ChangeSet:
         """Read a saved change over an index that knows its terms.
 
         Raises:
-            KgsyncError: The index lacks a term of the change.
+            KgsyncError: A term of the change is not in the index.
         """
         table = pq.read_table(path)
 
@@ -195,7 +195,7 @@ class ChangeSet:
         def ids(column: Any, known: TermTable) -> Ids:
             found = known.ids(column.combine_chunks())
             if (found < 0).any():
-                raise KgsyncError(f"{path} names terms that this term index does not know")
+                raise KgsyncError(f"{path} contains terms that are not in this term index")
             return found
 
         def triples(change: str) -> tuple[Snapshot, Parts]:

@@ -1,4 +1,4 @@
-"""A SPARQL endpoint as the user names it: addresses, credentials, limits."""
+"""The description of a SPARQL endpoint: URLs, credentials, limits."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request."""
     timeout: float = 120.0
-    """Seconds without a byte before an answer is given up."""
+    """Seconds without data before a request is aborted."""
     answer_timeout: float = 3600.0
-    """Seconds for a whole answer."""
+    """Maximum seconds for a complete response."""
     max_bytes: int = 1 << 36
-    """Size of the largest answer."""
+    """Maximum size of a response."""
     max_rows: int | None = None
-    """The endpoint's limit on the rows of an answer; found out if not set."""
+    """The endpoint's limit on the rows of a result; detected if not set."""
     retries: int = 5
-    """How often a request is repeated that failed for a reason that may pass."""
+    """Retries of a request after a transient error."""
     watch: StoreWatch | None = field(default=None, repr=False, compare=False)
-    """Hears about every request."""
+    """Receives the times of all requests."""
 
     def __post_init__(self) -> None:
         for name in ("url", "update_url"):
@@ -54,7 +54,7 @@ class Endpoint:
             parts = urlsplit(address)
             bare = _bare(address)
             if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ConfigError(f"not an address of a SPARQL endpoint: {bare!r}")
+                raise ConfigError(f"not the URL of a SPARQL endpoint: {bare!r}")
             object.__setattr__(self, name, bare)
             if "@" in parts.netloc:
                 object.__setattr__(self, "user", unquote(parts.username or ""))
@@ -68,7 +68,7 @@ class Endpoint:
         """The endpoint with its secrets, taken from the environment where they are not set.
 
         Raises:
-            ConfigError: A secret that the way of authentication needs is nowhere.
+            ConfigError: A secret that the authentication method needs is missing.
         """
         wanted = {"none": (), "bearer": ("token",)}.get(self.auth, ("user", "password"))
         found: dict[str, str] = {}
@@ -76,7 +76,7 @@ class Endpoint:
             value = getattr(self, name) or os.environ.get(f"KGSYNC_{name.upper()}")
             if not value:
                 raise ConfigError(
-                    f"{self} is to be asked with {self.auth} authentication; "
+                    f"{self} uses {self.auth} authentication; "
                     f"set the environment variable KGSYNC_{name.upper()}"
                 )
             found[name] = value

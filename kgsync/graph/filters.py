@@ -21,7 +21,7 @@ class EdgeFilter:
     exclude: tuple[str, ...] = ()
     """Predicates to drop."""
     min_degree: int = 1
-    """Entities and relations in fewer edges are dropped, again and again until none is left."""
+    """Entities and relations in fewer edges are dropped, until none remain."""
 
     def apply(self, edges: Snapshot, terms: TermIndex) -> tuple[Snapshot, dict[str, int]]:
         """The edges to embed, and how many each rule dropped."""

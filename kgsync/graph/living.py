@@ -1,4 +1,4 @@
-"""The living elements of a version and their rows. Ids are for ever; rows are for one version."""
+"""The active elements of a version and their rows. Ids are permanent; rows are per version."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Living:
         return cls(edges.entities, edges.relation_ids)
 
     def rows(self, edges: Snapshot) -> TripleRows:
-        """Edges as rows; every element of the edges must live."""
+        """Edges as rows; every element of the edges must be active."""
         entity, relation = _positions(self.entities), _positions(self.relations)
         return np.stack([entity[edges.heads], relation[edges.relations], entity[edges.tails]])
 
     def all_alive(self, edges: Snapshot) -> NDArray[np.bool_]:
-        """For each edge, whether its three elements live."""
+        """For each edge, whether its three elements are active."""
         return (
             np.isin(edges.heads, self.entities)
             & np.isin(edges.relations, self.relations)
@@ -60,7 +60,7 @@ class TripleSet:
 
 
 def _positions(ids: Ids) -> NDArray[np.int64]:
-    """For each id up to the largest its position among the ids: far faster than searching."""
+    """The position of each id, as a lookup table: far faster than searching."""
     positions = np.zeros(int(ids[-1]) + 1 if len(ids) else 0, np.int64)
     positions[ids] = np.arange(len(ids))
     return positions

@@ -1,4 +1,4 @@
-"""The port to RDF stores: what an adapter must do, in words and types.
+"""The interface to RDF stores that every adapter implements.
 
 Triples cross the port in columns. A `TripleBatch` is an Arrow record batch with the columns `s`,
 `p`, `o`, each dictionary-encoded text in N-Triples form: `<iri>` unescaped, `_:blank`, or anything
@@ -73,7 +73,7 @@ Function: TypeAlias = Callable[..., Term | None]
 
 @dataclass(frozen=True)
 class StoreCapabilities:
-    """What a store can do. Abilities are data: asking for a missing one is the caller's mistake."""
+    """What a store can do. Using a missing capability is an error of the caller."""
 
     writable: bool
     """`insert` and `update` work."""
@@ -82,19 +82,19 @@ class StoreCapabilities:
     difference: bool = False
     """The store is a `DifferenceReader`: it compares two versions by itself."""
     checksums: Literal["none", "ascii", "all"] = "none"
-    """For which IRIs a `DifferenceReader` computes checksums as everybody does."""
+    """For which IRIs the checksums of a `DifferenceReader` follow the standard."""
     union_default_graph: bool = False
     """The default graph shows the triples of all named graphs."""
     complete_answers: bool = False
-    """An answer that ends without an error is whole: nothing between us and the store cuts it."""
+    """A result that ends without an error is complete; nothing can truncate it."""
     shared: bool = False
-    """Others may be loading a version while it is looked at."""
+    """Others may be loading a version while it is read."""
     moving: bool = False
     """The store is a `MovingReader`: it can be read while others change it."""
     buckets: Marks | None = None
-    """The store is a `BucketReader`, with such marks: it tells and sends edges by their hash."""
+    """The store is a `BucketReader`, with such marks: it counts and sends edges by their hash."""
     changes: bool = False
-    """The store is a `ChangeReader`: it has the changes between versions, written down."""
+    """The store is a `ChangeReader`: it stores the changes between versions."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class TripleSource:
         if self.scope is not None:
             if self.graph is None and union:
                 raise ConfigError(
-                    "a scope cannot tell kgsync's own graphs apart in a union default graph; "
+                    "a scope cannot exclude kgsync's own graphs from a union default graph; "
                     "set `graphs` to a named graph and use GRAPH $graph in the scope"
                 )
             return queries.scope_pattern("the scope", self.scope, self.graph)
@@ -151,9 +151,9 @@ class GraphReader(Protocol):
     def scan(self, source: TripleSource, receive: Receive, *, careful: bool = False) -> None:
         """Push every triple of the source once, in any order, as batches into `receive`.
 
-        Returning means the store ended the answer by itself; whether it was complete is checked
-        by the caller against `count`. `careful` asks for the slowest, safest way there is: it is
-        set when a first answer did not add up, as with line breaks inside IRIs.
+        The caller checks against `count` whether the result was complete. `careful` selects the
+        slowest, safest method: it is set when a first result did not add up, as with line breaks
+        inside IRIs.
         """
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class StampedReader(GraphReader, Protocol):
         """
 
     def distrust(self, source: TripleSource) -> None:
-        """Offer no changes from this version any more: it is not what it was when it was read."""
+        """Offer no changes from this version any more: its files have changed since it was read."""
 
 
 @runtime_checkable
@@ -197,30 +197,30 @@ class DifferenceReader(GraphReader, Protocol):
         """Number of edges, and the sum of the numbers in their hashes.
 
         See `kgsync.source.buckets`. Only called where `capabilities.checksums` says that the store
-        hashes such IRIs as everybody does.
+        hashes such IRIs as the standard says.
         """
 
 
 @runtime_checkable
 class MovingReader(GraphReader, Protocol):
-    """Reading a graph that others change meanwhile. Only where `capabilities.moving` is true."""
+    """Reading a graph that others change concurrently. Only if `capabilities.moving` is true."""
 
     def scan_moving(
         self, source: TripleSource, receive: Receive, *, careful: bool = False, parts: bool = False
     ) -> None:
         """Push every triple that was there throughout, once, and none that was never there.
 
-        Every answer is proved complete by a count that the store made for the same answer.
+        Every response is checked against a count in the same response.
 
         Args:
             source: What to read.
-            receive: Takes the batches. If this fails, what was pushed is worth nothing.
+            receive: Takes the batches. If this fails, the pushed triples must be discarded.
             careful: As for `scan`.
             parts: In small parts, each of which has to be complete by itself: for a store whose
                 answers mix several moments.
 
         Raises:
-            TransientStoreError: An answer was not complete, or the graph moves too fast.
+            TransientStoreError: A response was not complete, or the graph changes too fast.
         """
 
 
@@ -229,7 +229,7 @@ class BucketTable:
     """What a store says about the buckets of a graph; see `kgsync.source.buckets`."""
 
     triples: int
-    """All triples, also those that are no edges between IRIs."""
+    """Number of all triples, including those that are not edges between IRIs."""
     buckets: dict[str, tuple[int, str]]
     """Name of every bucket that has edges -> how many, and their mark."""
 
@@ -261,10 +261,10 @@ class BucketReader(GraphReader, Protocol):
 
 @runtime_checkable
 class ChangeReader(GraphReader, Protocol):
-    """Reading what was written down about changes. Only where `capabilities.changes` is true."""
+    """Reading stored changes. Only if `capabilities.changes` is true."""
 
     def has_changes(self, source: TripleSource, base: TripleSource) -> bool:
-        """Whether every change from `base` to `source` is there."""
+        """Whether every change from `base` to `source` is available."""
 
     def scan_changes(
         self, source: TripleSource, base: TripleSource, receive: ReceiveChange
@@ -280,10 +280,10 @@ class ChangeReader(GraphReader, Protocol):
 
 @runtime_checkable
 class QueryReader(Protocol):
-    """Answering what users ask, with functions of ours where the store is in this process."""
+    """Running users' queries, with kgsync's functions where the store is in this process."""
 
     def query(self, text: str, functions: Mapping[str, Function]) -> Table:
-        """The whole answer to a SELECT or an ASK, its terms with datatypes and languages.
+        """The complete result of a SELECT or an ASK, with datatypes and languages.
 
         Args:
             text: The query; ASK is answered by one row, `answer`.
@@ -319,7 +319,7 @@ class FlushingStore(Protocol):
     """A store in this process: a power cut may take back its last updates, in their order."""
 
     def flush(self) -> None:
-        """Have everything on the disk.
+        """Write everything to disk.
 
         Raises:
             StoreError: It failed.
@@ -328,16 +328,16 @@ class FlushingStore(Protocol):
 
 @runtime_checkable
 class CompactStore(Protocol):
-    """A store whose disk space can be given back."""
+    """A store whose unused disk space can be freed."""
 
     def compact(self) -> tuple[int, int]:
-        """Give back what deleted triples still take, and close the store.
+        """Free the disk space of deleted triples, and close the store.
 
         Returns:
             Bytes on disk before and after.
 
         Raises:
-            ConfigError: It is not on a disk of ours.
+            ConfigError: It is not an embedded store on disk.
             StoreError: It failed; nothing was changed.
         """
 

@@ -1,4 +1,4 @@
-"""The bytes of a file, compressed or not, within bounds that no honest file meets."""
+"""Read files, compressed or not, within limits that no legitimate file exceeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ come to 10 to 250, texts of 20 kB that are repeated for every subject to 2,000 w
 the same bytes over and over give more: 1,000,000 with bzip2, 40,000 with zstd (1,032 with gzip,
 which therefore needs no bound)."""
 EXPANDED = 256 << 20
-"""Bytes below which no file can do harm."""
+"""Files that expand to less than this are always accepted."""
 
 
 _CHUNK = 1 << 16
@@ -56,7 +56,7 @@ def read_lines_of(file: IO[bytes]) -> Iterator[bytes]:
     """
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise OSError(f"it has a line of more than {LONGEST_LINE >> 20} MiB")
+            raise OSError(f"it has a line longer than {LONGEST_LINE >> 20} MiB")
         yield line
 
 
@@ -76,8 +76,8 @@ class _Expanded(io.RawIOBase):
         self._total += len(data)
         if self._total > self._most:
             raise OSError(
-                f"it becomes more than {self._most >> 20:,} MiB, {EXPANSION:,} times its size, "
-                "when it is decompressed; if that is right, decompress it before"
+                f"it expands to more than {self._most >> 20:,} MiB, {EXPANSION:,} times its size, "
+                "when decompressed; if that is correct, decompress it first"
             )
         return len(data)
 
@@ -104,7 +104,7 @@ class _Bzip2:
             elif self._stream.needs_input:
                 data = self._file.read(_CHUNK)
                 if not data:
-                    raise EOFError("a stream ends too early")
+                    raise EOFError("the compressed stream ends too early")
             found = self._stream.decompress(data, size)
             if found:
                 return found

@@ -88,14 +88,14 @@ def _is_part(path: Path) -> bool:
 def strange_files(
     paths: Iterable[Path], known: Iterable[Path], *, numbered: bool
 ) -> Iterator[Path]:
-    """Files that may belong to a graph, although their names are not understood.
+    """Files that may belong to a graph, although their names are not recognized.
 
     Hidden files, checksums, signatures, documents and copies that are not finished may lie beside
     a graph's files; so may others whose names have nothing of RDF.
 
     Args:
         paths: The files of a folder.
-        known: Those whose names are understood.
+        known: Those whose names are recognized.
         numbered: Whether the folder holds numbered changes: then a number makes a file strange.
     """
     understood = set(known)
@@ -126,9 +126,9 @@ def _stem(name: str) -> str:
 
 
 def not_understood(path: Path) -> str:
-    """What to say of a file that must not be passed over."""
+    """The message for a file that must not be ignored."""
     return (
-        f"{path} may be a part of the graph, but its name is not understood: kgsync reads dumps "
+        f"{path} may be part of the graph, but its name is not recognized: kgsync reads dumps "
         f"(kg-1.nt; {', '.join(DUMPS)}), changes (0001.added.nt, 0001.removed.nt, 0001.clear.nt, "
         f"0001.reinserted.nt) and patches (0001.rdfp, 0001.patch), each also as "
         f"{', '.join(COMPRESSED)}; rename or convert it, or move it away"

@@ -1,4 +1,4 @@
-"""One graph version as it was read, and compared with the version before it: data, no behaviour."""
+"""The data of one graph version as read, and compared with the version before it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Fetched:
     skipped: Skipped
     way: Way
     reason: str
-    """Why that way was taken, for the plan."""
+    """Why this method was chosen, for the plan."""
     caveat: str = ""
-    """What this way cannot see, and when it will be seen."""
+    """What this method cannot detect, and when it will be detected."""
     difference: tuple[Snapshot, Snapshot] | None = None
-    """Edges that were added to the base and deleted from it, where this way has found them."""
+    """Edges that were added to the base and deleted from it, if this method found them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Reading:
     removed_share: float
     """Share of the embedded edges that are gone."""
     gathered: tuple[str, ...] = ()
-    """Versions before this one that were not taken: their changes come with it."""
+    """Earlier versions that were skipped: their changes are part of this one."""
     costs: dict[str, Any] = field(default_factory=dict)
     """What reading the store has cost so far, this reading included, as plain values."""
     files: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Whether a store takes updates, found out with one that changes nothing."""
+"""Check that a store accepts updates, with an update that changes nothing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["check_rights"]
 
 
 def check_rights(store: GraphStore) -> None:
-    """Send an update without an effect.
+    """Send an update that has no effect.
 
     Raises:
-        StoreError: The store refuses it.
+        StoreError: The store rejects it.
     """
     store.update(queries.load("_nothing").bind())

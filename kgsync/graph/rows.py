@@ -63,7 +63,7 @@ class Rows:
             self._number()
 
     def skipped(self) -> Skipped:
-        """How many rows are no edges, by reason."""
+        """How many rows are not edges, by reason."""
         self._number()
         return Skipped(
             *(int(self._skipped[-code]) for code in (_LITERAL, _BLANK, _INVALID, _QUOTED))
@@ -133,7 +133,7 @@ def _indices(column: Any) -> Ids:
 
 
 def _reasons(terms: Any) -> Ids:
-    """Why each term is no edge's, if it is not a valid IRI."""
+    """Why each term cannot be part of an edge, if it is not a valid IRI."""
     reasons = np.full(len(terms), _LITERAL, np.int32)
     for start, reason in (("_:", _BLANK), ("<", _INVALID), ("<<", _QUOTED)):
         reasons[np.asarray(pc.starts_with(terms, start))] = reason

@@ -1,4 +1,4 @@
-"""What is embedded of a graph, `[filter]` and `[split]`, and how an endpoint is asked."""
+"""The settings `[filter]` and `[split]`, and those of SPARQL endpoints."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class EndpointSettings:
     )
     headers: dict[str, str] = setting({}, "HTTP headers to send with every request.")
     timeout: str = setting(
-        "2m", "Give up a request after so long without a byte.", kind="duration", above="0s"
+        "2m", "Abort a request that receives no data for this long.", kind="duration", above="0s"
     )
     answer_timeout: str = setting(
-        "1h", "Give up a response that takes longer than this in all.", kind="duration", above="0s"
+        "1h", "Maximum time for a complete response.", kind="duration", above="0s"
     )
     max_bytes: int = setting(1 << 36, "Size of the largest response to accept.", at_least=1)
     max_rows: int = setting(
         0,
-        "The endpoint's limit on the rows of a result; 0 finds it out.",
+        "The endpoint's limit on the rows of a result; 0 detects it.",
         at_least=100,
         or_zero=True,
     )
     retries: int = setting(5, "Retries of a request after a transient error.", at_least=0)
 
     def applied(self, target: StoreTarget) -> StoreTarget:
-        """A target with these settings, if it is the address of an endpoint."""
+        """Return the target with these settings applied, if it is the URL of an endpoint."""
         if not isinstance(target, str) or not target.lower().startswith(("http://", "https://")):
             return target
         from kgsync.graph.endpoint import Endpoint
@@ -72,7 +72,7 @@ class FilterSettings:
     include: tuple[str, ...] = setting((), "Predicates to keep; empty keeps all.")
     exclude: tuple[str, ...] = setting((), "Predicates to drop.")
     min_degree: int = setting(
-        1, "Drop entities and relations in fewer edges, until none is left.", at_least=1
+        1, "Drop entities and relations in fewer edges, until none remain.", at_least=1
     )
 
 
@@ -95,7 +95,7 @@ class SplitSettings:
     )
 
     def rules(self) -> Iterator[Rule]:
-        """What the bounds of the settings cannot say."""
+        """Rules that bounds cannot express."""
         yield Rule(
             self.validation + self.test < 1,
             ("validation", "test"),

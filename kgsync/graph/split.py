@@ -1,4 +1,4 @@
-"""The split into training, validation and test edges: a keyed hash, so it needs no memory."""
+"""The split into training, validation and test edges, by a keyed hash; nothing is stored."""
 
 from __future__ import annotations
 

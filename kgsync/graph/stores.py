@@ -1,4 +1,4 @@
-"""From what the user typed to an open store: a lazy table of adapters, open to plug-ins."""
+"""Open a store from a path, URL or object: a lazy table of adapters, open to plug-ins."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def open_store(
 
     Args:
         target: What `StoreTarget` names.
-        create: Make a missing on-disk store instead of refusing.
-        workspace: Folder where an adapter may remember what it found out.
+        create: Create a missing on-disk store instead of raising an error.
+        workspace: Folder where an adapter may cache what it detected.
 
     Raises:
-        ConfigError: Nothing knows how to open such a target.
+        ConfigError: No adapter can open such a target.
         StoreError: The store is missing, locked or unreachable.
     """
     if isinstance(target, GraphReader):
@@ -114,11 +114,11 @@ def checked_path(path: StoreTarget) -> str:
     """A path or URL as text.
 
     Raises:
-        ConfigError: It has a NUL character in it.
+        ConfigError: It contains a NUL character.
     """
     text = str(path)
     if "\0" in text:
-        raise ConfigError(f"the path {text!r} has a NUL character in it; check where it comes from")
+        raise ConfigError(f"the path {text!r} contains a NUL character; check where it comes from")
     return text
 
 

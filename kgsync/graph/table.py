@@ -1,4 +1,4 @@
-"""The answer to a query, whichever store gave it."""
+"""The result of a query, from any store."""
 
 from __future__ import annotations
 

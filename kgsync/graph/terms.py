@@ -1,4 +1,4 @@
-"""Append-only ids of IRIs. A term keeps its id for ever; new terms are sorted, then numbered."""
+"""Append-only ids of IRIs. Ids are permanent; new terms are sorted, then numbered."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TermTable:
 
 
 class _Search:
-    """Finds IRIs one at a time, and keeps no Python object a row: there may be millions."""
+    """Finds IRIs one at a time, without a Python object per row: there may be millions."""
 
     def __init__(self, iris: Any) -> None:
         self._iris = iris

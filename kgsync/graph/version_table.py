@@ -29,7 +29,7 @@ def read_version_table(folder: Path) -> dict[int, dict[str, str]]:
             return {int(row["idx"]): row for row in rows}
         except (KeyError, TypeError, ValueError):
             where = f"{path}, line {rows.line_num}"
-            raise ConfigError(f"{where}: a column `idx` with a whole number is expected") from None
+            raise ConfigError(f"{where}: expected a whole number in column `idx`") from None
 
 
 def issued(number: int, row: dict[str, str]) -> str | None:
@@ -45,6 +45,6 @@ def issued(number: int, row: dict[str, str]) -> str | None:
         datetime.date.fromisoformat(date[0])
     except ValueError:
         raise ConfigError(
-            f"versions.tsv gives version {number} the date {date[0]}, which is none"
+            f"versions.tsv gives version {number} the date {date[0]}, which does not exist"
         ) from None
     return date[0]

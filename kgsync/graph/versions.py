@@ -54,7 +54,7 @@ class VersionList:
     sort_key: Callable[[str, str | None], Any] | None = field(default=None, repr=False)
 
     def after(self, current: GraphVersion | None, start: str) -> tuple[GraphVersion, ...]:
-        """The versions still to do: all after the current one, or from `start` if there is none.
+        """The versions to process: all after the current one, or from `start` if there is none.
 
         Raises:
             VersionError: `start` or the current version cannot be placed among the versions.
@@ -77,7 +77,7 @@ class VersionList:
         assert self.sort_key is not None
         if self.order == "issued" and current.issued is None:
             raise VersionError(
-                f"the current version <{current.name}> has no dcterms:issued, while others have; "
+                f"the current version <{current.name}> has no dcterms:issued, but others have; "
                 "add it to the catalogue, or run `kgsync rebuild`"
             )
         position = self.sort_key(current.name, current.issued)
@@ -169,7 +169,7 @@ def _input_graphs(reader: GraphReader) -> list[str]:
         return []
     rows = reader.select(queries.load("_output_graphs").bind(marker=OUTPUT_GRAPH))
     written_by_kgsync = {row[0].value for row in rows if row[0] is not None}
-    # What no query could name is nobody's version.
+    # A graph whose name is not a valid IRI cannot be a version.
     return [g for g in reader.graphs() if g not in written_by_kgsync and queries.is_iri(g)]
 
 
@@ -215,7 +215,9 @@ def _ordered(graphs: list[str], metadata: Mapping[str, _Record], ready: str | No
     complete = [graph for graph in graphs if metadata.get(graph, _Record()).ready]
     pending = tuple(sorted(set(graphs) - set(complete)))
     if not complete:
-        raise VersionError(f"no version has <{ready}> in the catalogue yet: {_list(pending)}")
+        raise VersionError(
+            f"no version has the property <{ready}> in the catalogue yet: {_list(pending)}"
+        )
     ordered = _in_order(complete, metadata)
     pending = tuple(sorted({*pending, *ordered.pending}))
     return replace(ordered, pending=pending, declared=True)
@@ -270,7 +272,7 @@ def _by_chain(graphs: list[str], metadata: Mapping[str, _Record]) -> VersionList
     while first in previous:
         first = previous[first]
         if first in walked:
-            raise VersionError(f"the version chain is a circle: {_list(sorted(walked))}")
+            raise VersionError(f"the version chain has a cycle: {_list(sorted(walked))}")
         walked.add(first)
     chain = [first]
     while chain[-1] in following:
@@ -319,7 +321,7 @@ def _moment(name: str, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(_full_date(text))
     except ValueError:
-        raise VersionError(f"<{name}> has a dcterms:issued that is no date: {text!r}") from None
+        raise VersionError(f"<{name}> has a dcterms:issued that is not a date: {text!r}") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""How long a store works for us, and what it keeps us waiting for."""
+"""Measures how long a store works on requests, and reports waits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["StoreWatch"]
 
 
 class StoreWatch:
-    """Hears about every request to one store."""
+    """Receives the times of all requests to one store."""
 
     def __init__(self) -> None:
         """Start with nothing heard."""
         self.busy_seconds = 0.0
         """Time in which a request was open, over all requests."""
         self.on_wait: Callable[[str | None], None] = _ignore
-        """Told what is waited for, and None when that is over."""
+        """Called with the reason of a wait, and with None when it is over."""
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -30,7 +30,7 @@ class StoreWatch:
 
     @contextmanager
     def waiting(self, reason: str, seconds: float) -> Iterator[None]:
-        """It is waited before a request is repeated."""
+        """A wait before a request is retried."""
         self.on_wait(f"{reason}; the request is repeated in {seconds:.0f} s")
         try:
             yield

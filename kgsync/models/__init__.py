@@ -1,7 +1,7 @@
-"""The scoring models, one file each, which declares all of its model as `MODEL`.
+"""The embedding models. Each has one file, which declares the whole model as `MODEL`.
 
-In come settings and tables of vectors, out go scores. May import: common. Importing a file of this
-room loads neither torch nor numba; only what computes with them does.
+In: settings and tables of vectors. Out: scores, losses and gradient kernels. May import: common,
+errors. Importing a file of this room loads neither torch nor numba.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def einsum(equation: str, a: Array, b: Array) -> Array:
 
 
 def normalized(rows: Array) -> Array:
-    """The rows at length one; a row of zeros stays one."""
+    """The rows normalised to length one; a row of zeros stays zero."""
     if is_numpy(rows):
         squares = (rows * rows).sum(-1)[..., None]
         return rows / cast("Array", np.maximum(np.sqrt(cast("Any", squares)), _TINY))

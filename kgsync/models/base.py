@@ -1,6 +1,6 @@
 """What every scoring model has: tables of vectors with growable rows, a score, a loss.
 
-A table holds one vector per living entity or relation; row i belongs to the i-th living element in
+A table holds one vector per active entity or relation; row i belongs to the i-th active element in
 id order. `Rows` are gathered vectors, by table name, so that a model with several tables per
 element (normals, projections) fits the same training code. Tables are torch tensors where a model
 is trained, and numpy arrays where it is only read: scores work on both.
@@ -40,7 +40,7 @@ class TableSpec:
     kind: Kind
     width: int
     unit: bool = False
-    """Whether only the direction of a row means something."""
+    """Whether only the direction of a row is meaningful."""
 
 
 def one_vector_each(settings: ModelSettings, divisor: int = 1) -> dict[str, TableSpec]:
@@ -70,7 +70,7 @@ class Model(ABC):
 
     @abstractmethod
     def score(self, head: Rows, relation: Rows, tail: Rows) -> Array:
-        """f_r(h, t) of triples whose rows are given, one score a row; higher is more plausible."""
+        """f_r(h, t) of triples whose rows are given, one per row; higher is more plausible."""
 
     @abstractmethod
     def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Array:
@@ -87,7 +87,7 @@ class Model(ABC):
     def places(
         self, kind: Kind, head: Rows, relation: Rows, tail: Rows, incoming: Tensor
     ) -> Places:
-        """For each triple the place where its new element makes it hold, in double precision.
+        """For each triple, the position of its new element where the triple holds exactly.
 
         Args:
             kind: Whether the relations are new, or the entities on one side.
@@ -125,7 +125,7 @@ class Model(ABC):
 
     @property
     def loss(self) -> Loss:
-        """What training makes small."""
+        """The training loss."""
         return MarginLoss(self.settings.margin) if self.info.loss == "margin" else LogisticLoss()
 
     def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
@@ -137,7 +137,7 @@ class Model(ABC):
         return self.settings.l2_penalty * total
 
     def normalize(self) -> None:
-        """Bring the rows of which only the direction counts to length one, in place."""
+        """Normalise the rows of which only the direction is meaningful, in place."""
         import torch
         from torch.nn import functional
 

@@ -36,8 +36,8 @@ class ModelDeclaration:
     has_penalty: bool = False
     """Whether the L2 penalty of the settings applies."""
     closed_forms: tuple[Kind, ...] = ()
-    """For which new elements the best place can be computed; see `Model.places`."""
+    """For which new elements the best position has a closed form; see `Model.places`."""
     steps_by_pair: bool = False
-    """Whether the kernels may take the step of every pair at once."""
+    """Whether the kernels support a gradient step after every pair."""
     kernels: Mapping[str, Any] | None = None
     """Parts for the slots of `kgsync.models.kernels`; without them, only torch trains the model."""

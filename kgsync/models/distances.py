@@ -42,7 +42,7 @@ def distances_to_all(
     by column is not copied.
 
     Args:
-        points: One point a row.
+        points: One point per row.
         others: The table.
         squared: Whether differences are squared.
         projections: How each point sees the table, if not as it is.
@@ -228,7 +228,7 @@ def _project(block: Any, along: Any, direction: Any, seen_as: Any, seen: Any) ->
 
 @kernel(_CONTRACT, nogil=True)
 def _normalize(seen: Any) -> None:
-    """Bring the rows of a block to length one; a row of zeros stays one."""
+    """Bring the rows of a block to length one; a row of zeros stays zero."""
     lengths = np.zeros(_BLOCK, seen.dtype)
     for i in range(len(seen)):
         y = seen[i]

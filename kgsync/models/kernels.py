@@ -7,7 +7,7 @@ gives its own where that is faster. Kernels see a model's tables as `tables.enti
 - `score(tables, triple, work)`: f_r(h, t); `work` has four rows as wide as the widest vector.
 - `add_gradient(tables, triple, weight, sums, at, work)`: add weight · ∂f/∂θ for every row θ of the
   triple to the sums, which have the same tables: row `at.head` for the head, and so on.
-- `score_pair(tables, pair, work)`: the scores of a true triple and of one with another head or
+- `score_pair(tables, pair, work)`: the scores of a positive triple and of one with another head or
   tail. It may leave in `work` what `add_pair_gradient` needs, which is called right after it.
 - `add_pair_gradient(tables, pair, up, down, sums, at, work)`: add the gradients of
   up · f(true) + down · f(false); `at` has the rows of the sums.
@@ -59,7 +59,7 @@ class Triple(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Rows of a true triple and one with another head or tail: a kept entity and two others."""
+    """Rows of a positive and a negative triple: a kept entity and the two replaced ones."""
 
     kept: int
     relation: int

@@ -12,22 +12,22 @@ __all__ = ["LogisticLoss", "Loss", "MarginLoss"]
 
 
 class Loss(Protocol):
-    """From scores to a number that training makes small."""
+    """A training loss, computed from scores."""
 
     def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
-        """Loss of a batch from the scores of its true and false triples, pairwise."""
+        """Loss of a batch from the scores of its positives and negatives, pairwise."""
 
     def by_owner(
         self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
     ) -> Tensor:
-        """Loss of each owner from its own triples alone, for pre-training.
+        """Loss of each element from its own triples only, for pretraining.
 
         Args:
-            positive: Score of each true triple.
-            negative: Scores (draws x triples) of the false triples drawn for it.
-            possible: For each of those, whether there was such a triple.
-            owner: Whose each triple is.
-            owners: How many owners there are.
+            positive: Score of each positive triple.
+            negative: Scores (draws x triples) of the negatives sampled for it.
+            possible: For each of those, whether a negative existed.
+            owner: The element that each triple belongs to.
+            owners: Number of elements.
         """
 
 
@@ -46,7 +46,7 @@ class MarginLoss:
     def by_owner(
         self, positive: Tensor, negative: Tensor, possible: Tensor, owner: Tensor, owners: int
     ) -> Tensor:
-        """Eq. train_init_rel and train_init_ent: the mean of the false ones is in the hinge."""
+        """Eq. train_init_rel and train_init_ent: the mean of the negatives is in the hinge."""
         import torch
 
         draws = possible.sum(0)
@@ -57,7 +57,7 @@ class MarginLoss:
 
 @dataclass(frozen=True)
 class LogisticLoss:
-    """Eq. logistic_loss over true (y = 1) and false (y = -1) triples."""
+    """Eq. logistic_loss over positive (y = 1) and negative (y = -1) triples."""
 
     def of_batch(self, positive: Tensor, negative: Tensor) -> Tensor:
         """Averaged over all scores."""

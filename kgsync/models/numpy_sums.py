@@ -29,7 +29,7 @@ class Projections:
     group: Array
     """For each point the number of its relation."""
     directions: Array
-    """v, one row a relation; x is cut to its width, or padded with zeros."""
+    """v, one row per relation; x is cut to its width, or padded with zeros."""
     across: Array | None = None
     """With a row y for each x, a = y·x and the sum is brought to length one; else a = -(v·x)."""
 
@@ -43,7 +43,7 @@ def sums_by_numpy(
     """Sums of the terms of all coordinates: (points x others).
 
     Args:
-        points: One point a row.
+        points: One point per row.
         others: The table.
         term: The term of a point's coordinate with those of many rows.
         projections: How each point sees the table, if not as it is.

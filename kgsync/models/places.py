@@ -1,4 +1,4 @@
-"""Where new elements would make their triples hold exactly: points, or lines."""
+"""Positions of new elements where their triples hold exactly: points, or lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Places"]
 
 @dataclass(frozen=True)
 class Places:
-    """One place a triple: a point, or a line through a point along a unit vector."""
+    """One position per triple: a point, or a line through a point along a unit vector."""
 
     points: Tensor
     along: Tensor | None
@@ -23,7 +23,7 @@ class Places:
         return Places(self.points[mask], None if self.along is None else self.along[mask])
 
     def gap(self, vectors: Tensor) -> Tensor:
-        """The shortest way from each vector to its place."""
+        """The shortest difference vector from each vector to its position."""
         gap = self.points - vectors
         if self.along is None:
             return gap

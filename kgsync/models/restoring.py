@@ -1,4 +1,4 @@
-"""A model again from what was recorded of it: its settings and its tables."""
+"""Restore a model from its recorded settings and tables."""
 
 from __future__ import annotations
 

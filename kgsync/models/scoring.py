@@ -1,4 +1,4 @@
-"""Scores of one query at a time from numpy tables, for reading."""
+"""Scores for one query at a time from numpy tables, without torch."""
 
 from __future__ import annotations
 

@@ -117,10 +117,10 @@ def _changes(folder: Path) -> dict[int, dict[str, Path]]:
         parts, kind = found.setdefault(int(match[1]), {}), match[2].lower()
         if kind not in ("added", "removed") or match[3].lower() != ".nt":
             raise ConfigError(
-                f"{path}: only N-Triples that are added or removed are read here; "
-                f"`kgsync init {folder}` syncs from such a folder as it is"
+                f"{path}: only added and removed N-Triples files are supported here; "
+                f"`kgsync init {folder}` can sync from such a folder directly"
             )
         if kind in parts:
-            raise ConfigError(f"{parts[kind]} and {path.name} are the same change")
+            raise ConfigError(f"{parts[kind]} and {path.name} are two files for the same change")
         parts[kind] = path
     return found

@@ -87,7 +87,7 @@ class Facts:
             return self
         kept, _ = EdgeFilter(min_degree=degree).apply(self.snapshot(), self.terms)
         if not len(kept):
-            raise ConfigError(f"no fact is left with a minimum degree of {degree}; lower it")
+            raise ConfigError(f"no facts remain with a minimum degree of {degree}; lower it")
         mask = contains(kept.keys(self.layout), self.keys)
         return Facts(
             self.terms,

@@ -15,10 +15,10 @@ __all__ = ["check_file", "find_file", "first_fields", "open_bytes"]
 
 
 def check_file(path: Path) -> None:
-    """Make sure that a file is there.
+    """Check that a file exists.
 
     Raises:
-        ConfigError: It is not.
+        ConfigError: It does not exist.
     """
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
@@ -28,12 +28,12 @@ def find_file(folder: Path, name: str) -> Path:
     """A file of a folder, which may be compressed.
 
     Raises:
-        ConfigError: It is not there.
+        ConfigError: It does not exist.
     """
     for candidate in (folder / f"{name}{suffix}" for suffix in ("", *COMPRESSED)):
         if candidate.is_file():
             return candidate
-    raise ConfigError(f"there is no file {name} in {folder}, nor as {', '.join(COMPRESSED)}")
+    raise ConfigError(f"there is no file {name} in {folder}, also not as {', '.join(COMPRESSED)}")
 
 
 @contextmanager

@@ -54,8 +54,8 @@ class Naming:
         local = pc.replace_with_mask(local, pc.invert(plain), pa.array(encoded, pa.string()))
         if len(pc.unique(local)) < len(pc.unique(names)):
             raise ConfigError(
-                f"two {kind} names differ only in the slashes they begin with, so they would "
-                "share an IRI; rename one of them"
+                f"two {kind} names differ only in their leading slashes, so they would "
+                "share one IRI; rename one of them"
             )
         return pc.binary_join_element_wise(f"{self.namespace}{kind}/", local, "")
 

@@ -1,4 +1,4 @@
-"""What the rows of a text file look like, and which line does not look so."""
+"""The expected rows of a text file, and which line does not match."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Layout:
 
     def _problem_of(self, row: list[bytes], fields: int, wanted: list[int]) -> str | None:
         if len(row) != fields:
-            return f"{fields} fields are expected, there are {len(row)}"
+            return f"expected {fields} fields, found {len(row)}"
         for column, position in zip(self.columns, wanted, strict=True):
             try:
                 text = row[position].decode()
@@ -60,7 +60,7 @@ class Layout:
             if not text:
                 return f"the {column} is empty"
             if column == self.times and not self._is_moment(text):
-                kind = "an ISO date" if self.dates else "a whole number of 64 bits"
+                kind = "an ISO date" if self.dates else "a 64-bit whole number"
                 return f"the {column} must be {kind}, not {text!r}"
         return None
 

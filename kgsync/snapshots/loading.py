@@ -36,7 +36,9 @@ class Destination:
 
     def __post_init__(self) -> None:
         if self.graphs.count("{version}") != 1:
-            raise ConfigError(f"the graphs' IRI must have {{version}} in it once: {self.graphs!r}")
+            raise ConfigError(
+                f"the graphs' IRI must contain {{version}} exactly once: {self.graphs!r}"
+            )
         for iri in (self.graph("0"), self.catalog or self.graph("0")):
             queries.check_iri(iri)
 
@@ -67,15 +69,15 @@ class LoadedVersion:
 
 
 def check_target(target: str) -> None:
-    """Refuse a directory that holds something else than a store.
+    """Reject a directory that is not a store.
 
     Raises:
-        ConfigError: It does.
+        ConfigError: It is not a store.
     """
     path = Path(target)
     names = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
     if path.is_file() or (names and not names & {"CURRENT", "LOCK"}):
-        raise ConfigError(f"{target} holds something else than a store; name a new directory")
+        raise ConfigError(f"{target} is not a store; choose a new directory")
 
 
 def load_versions(
@@ -93,7 +95,7 @@ def load_versions(
         StoreError: The store cannot be written.
     """
     if not (store.capabilities.writable and store.capabilities.named_graphs):
-        raise PermanentStoreError(f"{store.label} cannot be written to; choose another store")
+        raise PermanentStoreError(f"{store.label} is read-only; choose another store")
     catalogue = _Catalogue(store, destination)
     before: BuiltVersion | None = None
     for version in versions:
@@ -145,16 +147,16 @@ class _Catalogue:
         if not len(version.edges) <= triples <= version.triples:
             raise PermanentStoreError(
                 f"{self._store.label} has {triples:,} of the {version.triples:,} triples that "
-                f"were loaded into <{graph}>; it stays marked as unfinished"
+                f"were loaded into <{graph}>; the graph stays marked as unfinished"
             )
         self._describe(graph, version, before, triples, checksum)
         return True
 
     def _check_same(self, graph: str, version: BuiltVersion) -> None:
         if graph not in self._described:
-            problem = "is there already, and not as a version of this catalogue"
+            problem = "already exists, but not as a version of this catalogue"
         elif self._described[graph][0] != _checksum(version):
-            problem = "is a version made from other data or with other settings"
+            problem = "is a version built from other data or with other settings"
         elif self._described[graph][1] != self._store.count(TripleSource(graph)):
             problem = "has changed since it was loaded"
         else:

@@ -41,7 +41,7 @@ def read_nell(path: Path, naming: Naming) -> Facts:
     wrong = np.flatnonzero(moments[iterations] < 0)
     if len(wrong):
         raise ConfigError(
-            f"{path}, line {wrong[0] + 2}: the {_COLUMNS[3]} is no number: "
+            f"{path}, line {wrong[0] + 2}: the {_COLUMNS[3]} is not a number: "
             f"{texts[int(iterations[wrong[0]])].as_py()!r}"
         )
     return Facts.of(entity_iris, relation_iris, (heads, predicates, tails), moments[iterations])

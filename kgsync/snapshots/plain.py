@@ -1,4 +1,4 @@
-"""Plain edge lists, one fact a line: with a time (SNAP, ICEWS) or without (FB15K)."""
+"""Plain edge lists, one fact per line: with a time (SNAP, ICEWS) or without (FB15K)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def read_static(paths: Sequence[Path], naming: Naming) -> Facts:
         fields, delimiter = first_fields(path)
         if len(fields) != len(_STATIC):
             raise ConfigError(
-                f"{path}, line 1: the fields head, relation and tail are expected, "
-                f"there are {len(fields)} fields"
+                f"{path}, line 1: expected the fields head, relation and tail, "
+                f"found {len(fields)} fields"
             )
         tables.append(read_table(path, Layout(_STATIC, delimiter)))
     return _facts(tables, naming, None)
@@ -58,8 +58,8 @@ def _read_timed(path: Path) -> Any:
     layouts = {3: ("head", "tail", "time"), 4: ("head", "relation", "tail", "time")}
     if len(fields) not in layouts:
         raise ConfigError(
-            f"{path}, line 1: the fields head, tail and time are expected, or head, relation, "
-            f"tail and time; there are {len(fields)} fields"
+            f"{path}, line 1: expected the fields head, tail and time, or head, relation, "
+            f"tail and time; found {len(fields)} fields"
         )
     layout = Layout(layouts[len(fields)], delimiter, times="time", dates="-" in fields[-1][1:])
     table = read_table(path, layout)

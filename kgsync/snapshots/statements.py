@@ -21,7 +21,7 @@ __all__ = ["Statements", "read_lines"]
 class Statements:
     """The lines of one version after the other; those that are edges have ids as well.
 
-    A line keeps its row for ever, so that one that leaves and returns is parsed once.
+    A line keeps its row permanently, so that one that leaves and returns is parsed once.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def read_lines(path: Path) -> Any:
     IRIs need not be valid: real data have spaces in them, and stores take them.
 
     Raises:
-        ConfigError: The file cannot be read, or a line is no statement.
+        ConfigError: The file cannot be read, or a line is not a statement.
     """
     with open_bytes(path) as opened:
         data = opened.read()
@@ -96,7 +96,7 @@ def read_lines(path: Path) -> Any:
 
 
 def _unescaped(lines: Any) -> Any:
-    """Lines with the escapes in their IRIs spelled out; literals are no edges anyway."""
+    """Lines with the escapes in their IRIs decoded; literals are not edges anyway."""
     escaped = pc.match_substring_regex(lines, ESCAPED_IRI)
     texts = [unescaped(line) for line in lines.filter(escaped).to_pylist()]
     return pc.replace_with_mask(lines, escaped, pa.array(texts, pa.string()))

@@ -29,7 +29,7 @@ class BuiltVersion:
     issued: str | None = None
     """An ISO date or UTC time, if the version has one."""
     without_effect: int = 0
-    """Statements that were to be added although there, or removed although not there."""
+    """Added statements that already existed, and removed statements that did not."""
 
     @property
     def triples(self) -> int:

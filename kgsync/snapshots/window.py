@@ -30,12 +30,12 @@ def sliding_window(facts: Facts, versions: int = 20, share: float = 0.5) -> Iter
         ConfigError: The facts have no times, or the numbers are impossible.
     """
     if facts.times is None:
-        raise ConfigError("facts without times have no order that a window could slide along")
+        raise ConfigError("a sliding window needs facts with times")
     if versions < 1 or not 0 < share <= 1:
-        raise ConfigError("a window needs at least one version and a share above 0, at most 1")
+        raise ConfigError("a window needs at least one version, and a share above 0 and at most 1")
     size = int(len(facts) * share)
     if not size:
-        raise ConfigError(f"a share of {share} of {len(facts)} facts is not even one fact")
+        raise ConfigError(f"a share of {share} of {len(facts)} facts is less than one fact")
     return _windows(facts, facts.times, size, versions)
 
 

@@ -40,7 +40,7 @@ def adopt_vectors(
     extra = sorted(set(layout) - {"entity", "relation"})
     if extra:
         raise ConfigError(
-            f"{settings.name} also needs the tables {', '.join(extra)}, which {file} cannot give; "
+            f"{settings.name} also needs the tables {', '.join(extra)}, which {file} lacks; "
             "adopt vectors of a model with one vector per element"
         )
     tables = {}
@@ -52,7 +52,7 @@ def adopt_vectors(
         iris, given = vectors[kind]
         if given.shape[1] != layout[kind].width:
             raise ConfigError(
-                f"{file} has {kind} vectors of {given.shape[1]} numbers, but {settings.name} with "
+                f"{file} has {kind} vectors of length {given.shape[1]}, but {settings.name} with "
                 f"dimension {settings.dimension} needs {layout[kind].width}; set model.dimension"
             )
         ids = table.ids(pa.array(iris, pa.string()))

@@ -1,4 +1,4 @@
-"""Who computes: kernels on the CPU, or torch on any of its devices."""
+"""The compute backend: kernels on the CPU, or torch on any of its devices."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = [
 ]
 
 _FEWEST_TRIPLES_A_THREAD = 2_000
-"""With fewer an epoch of TransE takes less than a millisecond, and the threads more to start."""
+"""With fewer, starting the threads takes longer than an epoch of TransE (a millisecond)."""
 
 
 class EpochTrainer(Protocol):
     """Runs epochs on one model, in place."""
 
     def general_epoch(self, learning_rate: float) -> float:
-        """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
+        """One pass over the shuffled training triples; returns the mean loss per batch."""
 
     def change_epoch(
         self,
@@ -51,10 +51,10 @@ class EpochTrainer(Protocol):
 
 
 class StartTrainer(Protocol):
-    """Trains the start vectors of one model's new elements, in place."""
+    """Pretrains the initial vectors of one model's new elements, in place."""
 
     def train(self, evidence: Evidence) -> None:
-        """Train elements none of which needs another; those they need were trained before."""
+        """Train elements that do not depend on each other; their dependencies are trained."""
 
 
 def uses_kernels(run: RunSettings, model: ModelSettings) -> bool:
@@ -69,11 +69,11 @@ def warm_up(settings: LearningSettings, waiting: Callable[[str], None] = lambda 
     Compiled once, they are kept beside the package or in the user's cache.
 
     Args:
-        settings: The model, and who computes.
-        waiting: Told what is compiled, before it is.
+        settings: The model and the backend.
+        waiting: Called with a message before compiling.
 
     Raises:
-        ConfigError: Torch is to compute on a device that it cannot use here.
+        ConfigError: Torch cannot use the device here.
     """
     from kgsync.training.cpu.compiling import load_kernels
 
@@ -86,7 +86,7 @@ def warm_up(settings: LearningSettings, waiting: Callable[[str], None] = lambda 
 def trainer_for(
     model: Model, problem: Problem, random: np.random.Generator, cost: Cost
 ) -> EpochTrainer:
-    """A trainer of the backend that the settings choose."""
+    """A trainer for the backend in the settings."""
     run, training = problem.settings.run, problem.settings.training
     batches, corruption = training.batches, training.negative_sampling
     if uses_kernels(run, model.settings):
@@ -113,7 +113,7 @@ def trainer_for(
 def pretrainer_for(
     model: Model, problem: Problem, negatives: KeyedNegatives, cost: Cost
 ) -> StartTrainer:
-    """A trainer of start vectors, of the backend that the settings choose."""
+    """A pretrainer of initial vectors, for the backend in the settings."""
     run, update = problem.settings.run, problem.settings.update
     rates = PretrainingRates(
         update.pretraining_epochs,

@@ -1,4 +1,4 @@
-"""The way from a sync into training: threads are set before torch, which is heavy, is imported."""
+"""The entry point of training for a sync: sets the threads before it imports torch."""
 
 from __future__ import annotations
 

@@ -40,11 +40,11 @@ class Trainer:
         Args:
             model: The model, on the CPU, changed in place after every epoch.
             train: Rows of the training triples.
-            batches: Batches a general epoch.
+            batches: Batches per general epoch.
             random: Source of randomness.
             cost: Counters to increase.
             device: Where torch computes.
-            corruption: How false triples are drawn.
+            corruption: The method of negative sampling.
         """
         sizes = model.sizes
         self._home, self._model = model, moved(model, device)
@@ -63,7 +63,7 @@ class Trainer:
         }
 
     def general_epoch(self, learning_rate: float) -> float:
-        """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
+        """One pass over the shuffled training triples; returns the mean loss per batch."""
         order = self._random.permutation(self._train.shape[1])
         losses = []
         for chosen in np.array_split(order, max(1, min(self._batches, len(order)))):
@@ -83,9 +83,9 @@ class Trainer:
         """One gradient step over all added and deleted training triples; returns the loss.
 
         Args:
-            added: Added training triples, each paired with a corrupted one.
-            deleted: Deleted ones whose terms live, each the false half of a pair.
-            corrected: Draws the true half for the deleted ones.
+            added: Added training triples, each paired with a negative.
+            deleted: Deleted ones whose terms are active, each the negative of a pair.
+            corrected: Samples the positives for the deleted ones.
             learning_rate: Step size.
         """
         if not self._train.shape[1]:
@@ -98,7 +98,7 @@ class Trainer:
         return loss
 
     def _step(self, positive: TripleRows, negative: TripleRows, learning_rate: float) -> float:
-        """One gradient step over pairs of a true and a false triple."""
+        """One gradient step over pairs of a positive and a negative triple."""
         pairs = positive.shape[1]
         if pairs == 0:
             return 0.0

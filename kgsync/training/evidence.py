@@ -1,4 +1,4 @@
-"""The informative triples of new elements, and false ones drawn for them."""
+"""The informative triples of new elements, and negative sampling for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kgsync.training.order import NewElement
 __all__ = ["DRAWS", "Evidence", "FalseTriples", "KeyedNegatives"]
 
 DRAWS = 16
-"""Attempts before all survivors are looked through."""
+"""Attempts before all surviving entities are searched."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,15 @@ class FalseTriples:
     triples: NDArray[np.int64]
     """Shape (3, draws, triples)."""
     possible: Tensor
-    """Shape (draws, triples): whether there was a false triple to draw."""
+    """Shape (draws, triples): whether a negative existed."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeyedNegatives:
-    """Draws false triples by numbers keyed by the element.
+    """Samples negatives with random numbers keyed by the element.
 
     So an element gets the same draws whether it is alone or among others. For an entity the other
-    side is replaced, for a relation head or tail; replacements are entities that live in both
+    side is replaced, for a relation head or tail; replacements are entities that are in both
     versions, and a training triple is never drawn.
     """
 
@@ -105,7 +105,7 @@ class KeyedNegatives:
     survivors: NDArray[np.int64]
     """Rows of the entities to draw from."""
     hashes: dict[Kind, Hashes]
-    """For each kind, a number per row that belongs to the element for ever."""
+    """For each kind, a permanent number of each row's element."""
     seed: int
     """Another seed, other draws."""
 
@@ -118,7 +118,7 @@ class KeyedNegatives:
         return mix(self.hashes[kind][rows] ^ np.uint64(self.seed))
 
     def draw(self, evidence: Evidence, draws: int, epoch: int) -> FalseTriples:
-        """So many false triples for each triple, fresh ones every epoch."""
+        """The given number of negatives for each triple, new ones every epoch."""
         count = evidence.triples.shape[1]
         key = self.keys(evidence.kind, evidence.row)
         key = mix(key ^ evidence.number.astype(np.uint64))

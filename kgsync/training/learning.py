@@ -27,7 +27,7 @@ def learn(
     phases: Phases,
     cost: Cost,
 ) -> Trained:
-    """Train from scratch, update, or leave alone, as the change asks for.
+    """Train from scratch, update, or keep the vectors, depending on the change.
 
     Args:
         reading: The graph version.

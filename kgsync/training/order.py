@@ -1,7 +1,7 @@
-"""In which order new elements get their start vectors, and from which triples (alg. TDSM_init).
+"""In which order new elements get their initial vectors, and from which triples (alg. TDSM_init).
 
 The order needs no vectors: it is computed first, and then all elements of the same dependency
-depth can be started and pre-trained together.
+depth can be initialised and pretrained together.
 """
 
 from __future__ import annotations

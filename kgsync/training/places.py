@@ -1,4 +1,4 @@
-"""Start vectors from closed forms (the paper's pos, neg and neg2), for the models that have them.
+"""Initial vectors from closed forms (the paper's pos, neg and neg2), for models that have them.
 
 A triple has a best place for its new element: where the triple would hold exactly; see
 `kgsync.models.base.Model.places`. Elements without a closed form keep the average.
@@ -29,12 +29,12 @@ def place(
     negatives: KeyedNegatives,
     settings: UpdateSettings,
 ) -> None:
-    """Put new elements, none of which needs another, where their triples want them, in place.
+    """Move new elements that do not depend on each other to their best positions, in place.
 
     Args:
         model: The model; only the rows of the elements change.
         evidence: The elements and their informative triples.
-        negatives: Draws false triples, keyed by element.
+        negatives: Samples negatives, keyed by element.
         settings: Which closed form, and its parameters.
     """
     if evidence.kind not in model.info.closed_forms:
@@ -56,7 +56,7 @@ def place(
 def _places(model: Model, evidence: Evidence, triples: TripleRows) -> Places:
     """For each triple the place where it holds, in double precision."""
     heads, relations, tails = (torch.from_numpy(column) for column in triples)
-    # A false triple has another entity on the other side: its own side tells the direction.
+    # A negative has another entity on the other side: its own side gives the direction.
     incoming = torch.from_numpy(evidence.triples[2] == evidence.row)[:, None]
     return model.places(
         evidence.kind,
@@ -99,7 +99,7 @@ def _balance(
     negatives: KeyedNegatives,
     draws: int,
 ) -> Tensor:
-    """The nearest vector to the best places and to the negated places of false triples."""
+    """The nearest vector to the best places and to the negated positions of negatives."""
     owner = torch.from_numpy(evidence.owner)
     false = negatives.draw(evidence, draws, epoch=0)
     points, along, owners = [best.points], [best.along], [owner]
@@ -122,7 +122,7 @@ def _jumps(
     negatives: KeyedNegatives,
     settings: UpdateSettings,
 ) -> Tensor:
-    """Alg. negatives2_iterative: jump towards a best place while a false one is nearer.
+    """Alg. negatives2_iterative: jump towards a best position while a negative one is nearer.
 
     The triples of one element come one after the other; the elements go side by side.
     """

@@ -1,4 +1,4 @@
-"""Pre-training of start vectors: only the new elements move, everything else is frozen.
+"""Pretraining of initial vectors: only the new elements move, everything else is frozen.
 
 All elements of one kind and depth are trained together. Each has its own loss, learning rate,
 optimiser state, best vector and random numbers, so the result is the same as one by one.
@@ -63,7 +63,7 @@ class Pretrainer:
 
         Args:
             model: The model, on the CPU.
-            negatives: Draws false triples, keyed by element.
+            negatives: Samples negatives, keyed by element.
             rates: How long and how fast.
             cost: Counters to increase.
             device: Where torch computes.
@@ -75,7 +75,7 @@ class Pretrainer:
         self._device = device
 
     def train(self, evidence: Evidence) -> None:
-        """Train elements none of which needs another; what they need must have been here before.
+        """Train elements that do not depend on each other; train their dependencies first.
 
         Args:
             evidence: The elements and their informative triples.
@@ -116,7 +116,7 @@ class Pretrainer:
 
 
 class _Run:
-    """Where each element stands."""
+    """The training state of each element."""
 
     def __init__(self, vectors: Rows, rates: PretrainingRates, optimizer: str) -> None:
         some = next(iter(vectors.values()))
@@ -132,7 +132,7 @@ class _Run:
         self._waited = some.new_zeros(count, dtype=torch.int64)
 
     def note(self, losses: Tensor) -> None:
-        """Keep the best vectors, slow down where the loss stands still, stop where it is zero."""
+        """Keep the best vectors, lower the rate where the loss stagnates, stop where it is zero."""
         better = self.active & (losses < self._best)
         self._best[better] = losses[better]
         for name, rows in self.best_vectors.items():

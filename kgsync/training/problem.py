@@ -65,7 +65,7 @@ class Problem:
 
     @cached_property
     def known(self) -> KnownTriples:
-        """All true triples of the version."""
+        """All positive triples of the version."""
         return KnownTriples(self.living.rows(self.edges), len(self.living.relations))
 
     @cached_property
@@ -91,7 +91,7 @@ class Problem:
         return self._rank(model, self.test_sample, len(self.split.test))
 
     def stability(self, old: Model, before: Living, model: Model) -> dict[Kind, MeanChange | None]:
-        """How far the vectors of what lives in both versions are from where they were."""
+        """How far the vectors of elements in both versions have moved."""
         return model_change(
             old,
             before,

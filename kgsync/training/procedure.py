@@ -40,7 +40,7 @@ class Procedure:
     def update(
         self, model: Model, before: Living, change: ChangeSet, problem: Problem
     ) -> TrainingRun:
-        """Make a model that was carried over follow a change, in place."""
+        """Update a model that was carried over, in place."""
         if not change:
             return TrainingRun()
         task = UpdateTask(model, before, change, problem, self.phases, self.cost, self.observe)

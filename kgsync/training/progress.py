@@ -1,4 +1,4 @@
-"""When to slow down, when to stop, and which state was best."""
+"""Learning-rate decay, early stopping, and the best state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 NOT_FINITE = (
-    "the vectors are not finite numbers any more; lower the learning rate "
+    "the vectors are no longer finite numbers; lower the learning rate "
     "(training.learning_rate, update.general_learning_rate)"
 )
 
@@ -34,11 +34,11 @@ Observe = Callable[[int, Model, LinkPrediction], None]
 
 
 def no_progress(phase: str, done: int, total: int) -> None:
-    """Tells nobody."""
+    """Does nothing."""
 
 
 def no_observer(epoch: int, model: Model, quality: LinkPrediction) -> None:
-    """Sees nothing."""
+    """Does nothing."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Plateau:
 
 
 class BestState:
-    """Keeps the best validated state of a model and says when to give up."""
+    """Keeps the best validated state of a model, and decides when to stop."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class BestState:
 
         Args:
             model: The model whose tables are kept.
-            patience: Validations without a gain before giving up.
+            patience: Validations without a gain before stopping.
             run: Where the validations are noted.
             observe: Also told about every validation.
         """
@@ -121,7 +121,7 @@ class BestState:
         """Put the best state back, if any was seen.
 
         Raises:
-            TrainingError: What is left are not numbers.
+            TrainingError: The vectors are not finite numbers.
         """
         if self._tables is not None:
             for name, table in self._tables.items():

@@ -1,4 +1,4 @@
-"""Drawing false triples for true ones, and true ones for deleted ones, in whole arrays."""
+"""Negative sampling, and sampling of positives for deleted triples, on whole arrays."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DenseQueries(NamedTuple):
     bounds: NDArray[np.int64]
     """Where the entities of each begin, and the end of the last."""
     free: NDArray[np.int32]
-    """The entities that do not answer, query after query; no more in all than true triples."""
+    """The entities that do not answer, query after query; no more in total than positives."""
 
 
 def dense_queries(train: TripleRows, entities: int, relations: int) -> DenseQueries:
@@ -68,7 +68,7 @@ def dense_queries(train: TripleRows, entities: int, relations: int) -> DenseQuer
 
 
 class CorruptedSampler:
-    """Draws from eq. corruptedTriples: head or tail replaced, never a training triple."""
+    """Samples negatives (eq. corruptedTriples): head or tail replaced, never a training triple."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class CorruptedSampler:
         self._random = random
 
     def draw(self, triples: TripleRows) -> tuple[TripleRows, NDArray[np.bool_]]:
-        """One corrupted triple for each, and whether there was one.
+        """One negative for each triple, and whether one exists.
 
         A triple has none if every entity on either side gives a training triple.
         """
@@ -135,7 +135,7 @@ class CorruptedSampler:
         at, size = _range(keys, key)
         dense = size > 0
         others = open_[~dense]
-        while len(others):  # at least every second draw is a false triple
+        while len(others):  # at least every second draw is a negative
             others = self._try(corrupted, side, others)
         open_, start, end = open_[dense], bounds[at[dense]], bounds[at[dense] + 1]
         some = end > start
@@ -146,7 +146,7 @@ class CorruptedSampler:
 
 
 class CorrectedSampler:
-    """Draws from eq. correctTriples: for a deleted triple a true one that shares two terms."""
+    """Samples from eq. correctTriples: for a deleted triple, a positive that shares two terms."""
 
     def __init__(self, train: TripleRows, relations: int, random: np.random.Generator) -> None:
         """Index the training triples.

@@ -25,7 +25,7 @@ Corruption = Literal["uniform", "bernoulli"]
 
 
 _LARGEST_RATE = 1_000_000
-"""Far above any that learns, far below what single precision holds."""
+"""Far above any useful rate, far below the largest single-precision number."""
 
 
 def _rate(help: str, example: float, paper: str | None = None) -> float | None:  # noqa: A002
@@ -89,7 +89,7 @@ class UpdateSettings:
     jump_rounds: int = setting(10, "Maximum rounds of jumps.", at_least=0, paper="jumpLim")
     jump_size: float = setting(
         0.5,
-        "Length of a jump, as a share of the way to the best place.",
+        "Length of a jump, as a share of the distance to the best position.",
         above=0,
         paper="jumpSize",
     )
@@ -121,7 +121,7 @@ class UpdateSettings:
     )
     skip_new_elements: bool = setting(
         False,
-        "Leave added triples that touch a new element out of the change epochs.",
+        "Exclude added triples that contain a new element from the change epochs.",
         paper="csRestrict",
     )
     validate_every: int = setting(
@@ -134,7 +134,7 @@ class UpdateSettings:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How the work is done."""
+    """Seed, threads, backend and device."""
 
     seed: int = setting(0, "Seed of all random numbers.")
     threads: int = setting(
@@ -145,16 +145,16 @@ class RunSettings:
     )
     backend: Literal["auto", "cpu", "torch"] = setting(
         "auto",
-        'What computes: compiled kernels on the CPU ("auto" takes them there), or torch.',
+        'Compute backend: compiled kernels on the CPU ("auto" uses them there), or torch.',
     )
     device: str = setting(
         "cpu",
-        'Where torch trains: any device it knows, like "cuda", "cuda:1" or "mps". On other devices '
-        "than the CPU, runs need not repeat bit by bit.",
+        'Where torch trains: any device it knows, like "cuda", "cuda:1" or "mps". On devices other '
+        "than the CPU, runs may not be reproducible bit by bit.",
     )
 
     def rules(self) -> Iterator[Rule]:
-        """What the bounds of the settings cannot say."""
+        """Rules that bounds cannot express."""
         yield Rule(
             self.backend != "cpu" or self.device == "cpu",
             ("backend", "device"),
@@ -192,7 +192,7 @@ class LearningSettings(Protocol):
 
     @property
     def run(self) -> RunSettings:
-        """Who computes."""
+        """Seed, threads, backend and device."""
 
     def rates(self) -> Rates:
-        """The learning rates in force."""
+        """The effective learning rates."""

@@ -1,4 +1,4 @@
-"""Start vectors (alg. TDSM_init): survivors keep theirs, new ones are placed and pre-trained."""
+"""Initial vectors (alg. TDSM_init): survivors keep theirs, new ones are set and pretrained."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _KINDS: tuple[Kind, Kind] = ("relation", "entity")
 def carry_over(model: Model, before: Living, problem: Problem) -> Model:
     """The model for a new version: rows of survivors carried over, new rows pre-initialised.
 
-    New rows get the mean over the elements that live in both versions, normals renormalised;
-    random ones if the settings say so, or where no element lives in both.
+    New rows get the mean over the elements that are in both versions, normals renormalised;
+    random ones if the settings say so, or where no element is in both.
 
     Args:
         model: The old version's model.
@@ -62,10 +62,10 @@ def initialize(
     cost: Cost,
     progress: Progress = no_progress,
 ) -> None:
-    """Give new elements start vectors from their informative triples, in place.
+    """Give new elements initial vectors from their informative triples, in place.
 
     The order needs no vectors. So it is found first, and then all elements of the same depth are
-    placed and pre-trained together.
+    initialised and pretrained together.
 
     Args:
         model: What `carry_over` made.

@@ -36,7 +36,7 @@ def use_threads(count: int) -> None:
 
     Idle OpenMP threads that spin made torch 16 to 31 times slower beside one other busy process,
     so they are told to sleep. That setting is read once, when torch is loaded. In a fork of a
-    process that has used several, torch would wait for them for ever: there it gets one.
+    process that has used several, torch would wait for them forever: there it gets one.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

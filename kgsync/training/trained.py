@@ -1,4 +1,4 @@
-"""A model for a graph version and how it came to be; and the version that it was updated from."""
+"""A trained model with its report, and the version that it was updated from."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LearnedVersion(Protocol):
 
 @dataclass(frozen=True)
 class Trained:
-    """A model for a reading, and how it came to be."""
+    """A model for a reading, and its report."""
 
     action: Literal["trained", "updated", "unchanged", "adopted", "rebuilt"]
     model: Model

@@ -225,7 +225,7 @@ def test_another_store_that_is_put_in_its_place_meanwhile_stays_there(
 
         monkeypatch.setattr(module, "_copy", copy if late else copying)
         monkeypatch.setattr(module, "_check_own", checking)
-        with pytest.raises(PermanentStoreError, match="another store was put"):
+        with pytest.raises(PermanentStoreError, match="another store replaced"):
             OxigraphStore.open(tmp_path / "kg").compact()
         assert quads_of(tmp_path / "kg") == other
         assert quads_of(tmp_path / "kept") == old
@@ -278,7 +278,7 @@ def test_a_store_in_use_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_store_in_memory_has_nothing_to_compact() -> None:
-    with pytest.raises(ConfigError, match="not a store on disk"):
+    with pytest.raises(ConfigError, match="only an embedded store on disk"):
         OxigraphStore.open(ox.Store()).compact()
 
 

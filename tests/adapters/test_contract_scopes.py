@@ -121,5 +121,5 @@ def test_a_scope_where_there_is_no_sparql_is_a_config_error(kind: Kind, store: O
         pytest.skip("this kind of store runs scopes")
     opened = store({ONE: MIXED})
     for read in (opened.count, lambda source: scanned(opened, source)):
-        with pytest.raises(ConfigError, match="take the scope out"):
+        with pytest.raises(ConfigError, match="remove the scope"):
             read(kind.source(ONE, scope_text(kind, "plain")))

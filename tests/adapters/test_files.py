@@ -385,9 +385,9 @@ WRONG: dict[Callable[[Path], None], tuple[type[StoreError], str]] = {
     gap_at_the_start: (PermanentStoreError, r"change 0001 is missing"),
     gap_in_an_hour: (PermanentStoreError, r"change 000001 is missing in .*2024/01/31/11"),
     hour_without_its_first: (PermanentStoreError, r"change 000000 is missing in .*/11"),
-    no_head: (PermanentStoreError, r"lastPublishedFile\.txt: not the number"),
-    twice: (PermanentStoreError, "are the same change"),
-    two_bases: (PermanentStoreError, r"not clear what they start from: base\.nt, other\.nt"),
+    no_head: (PermanentStoreError, r"lastPublishedFile\.txt: not a change number"),
+    twice: (PermanentStoreError, "are two files for the same change"),
+    two_bases: (PermanentStoreError, r"base file is not clear: base\.nt, other\.nt"),
     odd_clear: (PermanentStoreError, "clear file"),
     broken_chain: (PermanentStoreError, r"02\.rdfp, line 2: the chain is broken"),
     missing_patch: (PermanentStoreError, "patch 02 is missing"),
@@ -449,7 +449,7 @@ def test_a_file_that_changed_between_scan_and_count_is_noticed(tmp_path: Path) -
 def test_a_scope_is_refused_in_clear_words(tmp_path: Path) -> None:
     path = write(tmp_path / "kg.nt", [GOOD])
     scope = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }"
-    with pytest.raises(ConfigError, match="take the scope out"):
+    with pytest.raises(ConfigError, match="remove the scope"):
         open_store(path).count(TripleSource(None, scope))
 
 

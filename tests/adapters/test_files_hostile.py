@@ -74,7 +74,7 @@ def test_a_line_without_an_end_is_named(tmp_path: Path, name: str) -> None:
 
 def test_a_patch_without_an_end_is_named(tmp_path: Path) -> None:
     (tmp_path / "1.rdfp").write_bytes(b"H id " + repeated(b"a", 100))
-    assert "1.rdfp: it has a line of more than 64 MiB" in read_with(tmp_path, 200)
+    assert "1.rdfp: it has a line longer than 64 MiB" in read_with(tmp_path, 200)
 
 
 def test_a_long_line_is_read_in_linear_time(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_kilobyte_that_becomes_gigabytes_is_refused(tmp_path: Path) -> None:
     assert path.stat().st_size < 2000
     answer = read_with(path, 200)
     assert "cannot read" in answer
-    assert "kg.nt.bz2: it becomes more than 256 MiB, 10,000 times its size" in answer
+    assert "kg.nt.bz2: it expands to more than 256 MiB, 10,000 times its size" in answer
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_the_builder_of_versions_has_the_same_bounds(
 ) -> None:
     monkeypatch.setattr(rdf_bytes, "EXPANDED", 0)
     (tmp_path / "base.nt.bz2").write_bytes(bz2.compress(repeated(b"#" * (1 << 19) + b"\n", 8)))
-    with pytest.raises(ConfigError, match=r"base\.nt\.bz2: it becomes more than"):
+    with pytest.raises(ConfigError, match=r"base\.nt\.bz2: it expands to more than"):
         list(ChangeFiles.find(tmp_path).versions())
 
 

@@ -106,7 +106,7 @@ def test_an_error_that_is_kept_does_not_keep_the_store_locked(tmp_path: Path) ->
 
 def test_a_store_cannot_be_made_on_a_disk_that_cannot_be_written(small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(PermanentStoreError, match=r"cannot make .*: the folder cannot be written"):
+    with pytest.raises(PermanentStoreError, match=r"cannot create .*: the folder is not writable"):
         open_store(small_disk / "new", create=True)
 
 

@@ -91,7 +91,7 @@ def test_a_small_answer_that_expands_without_end_is_refused_early(
     body = bomb(256 * MB, b" " * MB)
     store = hostile(answered("application/sparql-results+json", body, zipped=True), "SELECT ?x")
     before = peak_mb()
-    with pytest.raises(StoreError, match="was not expected"):
+    with pytest.raises(StoreError, match="bytes expected"):
         store.select("SELECT ?x WHERE { }")
     assert peak_mb() - before < 400
 
@@ -146,7 +146,7 @@ def test_a_line_and_a_row_without_end_are_errors(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("kgsync.adapters.sparql.ntriples._LONGEST_LINE", 8 * MB)
     monkeypatch.setattr("kgsync.adapters.sparql.xml._LONGEST", 8 * MB)
     sink = NTriplesSink(lambda _: None)
-    with pytest.raises(TransientStoreError, match="a line of over"):
+    with pytest.raises(TransientStoreError, match="a line longer than"):
         _written(sink, [b"x" * 65536] * 1000)
     start = b"<sparql xmlns='" + NS + b"'><head/><results><result><binding name='s'><uri>"
     pieces = (start if i == 0 else b"x" * 65536 for i in range(1000))

@@ -263,7 +263,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "precious.txt").touch()
-    with pytest.raises(ConfigError, match="holds something else"):
+    with pytest.raises(ConfigError, match="is not a backtest folder"):
         backtest(fill(ox.Store()), settings(), tmp_path)
 
 

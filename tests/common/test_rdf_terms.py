@@ -77,5 +77,5 @@ def test_an_escaped_text_has_no_quote_or_line_break_of_its_own(text: str) -> Non
 
 def test_numbered_characters_are_written_out() -> None:
     assert unescaped("<x:Z\\u00FCrich> \\U0001F600 \\n") == "<x:Zürich> 😀 \\n"
-    with pytest.raises(ValueError, match="no such character"):
+    with pytest.raises(ValueError, match="invalid character escape"):
         unescaped("\\UFFFFFFFF")

@@ -90,7 +90,7 @@ def test_the_kernels_are_for_the_cpu_only() -> None:
 def test_steps_by_pair_are_for_the_cpu_only() -> None:
     training = TrainingSettings(steps="pair")
     assert Settings(training=training).run.device == "cpu"
-    with pytest.raises(ConfigError, match=r"steps = 'pair' is for run\.device = 'cpu' only"):
+    with pytest.raises(ConfigError, match=r"steps = 'pair' works only with run\.device = 'cpu'"):
         Settings(model=ModelSettings("transe"), training=training, run=RunSettings(device="cuda"))
 
 
@@ -101,7 +101,7 @@ def test_steps_by_pair_are_for_the_cpu_only() -> None:
 def test_no_path_has_a_nul_character(tmp_path: Path, section: str, key: str) -> None:
     path = tmp_path / "kgsync.toml"
     path.write_text(f'[{section}]\n{key} = "a\\u0000b"\n')
-    with pytest.raises(ConfigError, match=rf"\[{section}\] {key} has a NUL character"):
+    with pytest.raises(ConfigError, match=rf"\[{section}\] {key} contains a NUL character"):
         load_settings(path)
 
 

@@ -180,7 +180,7 @@ def test_a_setting_is_found_by_any_of_its_names(wanted: str, found: list[str]) -
 
 @pytest.mark.parametrize(
     ("wanted", "hint"),
-    [("updat", "'update'"), ("training.epoch", "'training.epochs'"), ("zzz", "shows all")],
+    [("updat", "'update'"), ("training.epoch", "'training.epochs'"), ("zzz", "lists all")],
 )
 def test_an_unknown_name_gets_a_hint(wanted: str, hint: str) -> None:
     with pytest.raises(ConfigError, match=hint):

@@ -120,7 +120,7 @@ def test_a_change_is_not_loaded_over_an_index_that_lacks_its_terms(
     change, terms = between(edges("a p b"), edges("a p c"))
     path = tmp_path_factory.mktemp("change") / "change.parquet"
     change.save(path, terms)
-    with pytest.raises(KgsyncError, match=r"change\.parquet names terms"):
+    with pytest.raises(KgsyncError, match=r"change\.parquet contains terms"):
         ChangeSet.load(path, index(edges("a p b")))
 
 

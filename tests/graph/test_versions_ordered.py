@@ -96,7 +96,7 @@ def test_another_data_set_of_the_catalogue_does_not_matter(unrelated: str) -> No
 )
 def test_a_circle_names_the_graphs(names: str, links: list[str]) -> None:
     catalogue = "".join(f"kg:{link[0]} dcat:previousVersion kg:{link[1]} ." for link in links)
-    with pytest.raises(VersionError, match=f"circle: .*<{KG}a>"):
+    with pytest.raises(VersionError, match=f"cycle: .*<{KG}a>"):
         versions(names, catalogue)
 
 
@@ -180,7 +180,7 @@ def test_two_dates_of_one_graph_are_an_error() -> None:
 
 @pytest.mark.parametrize("date", ["'yesterday'", "''", "'2021-13-01'", "<urn:x>", "'21'"])
 def test_a_bad_date_names_the_graph(date: str) -> None:
-    with pytest.raises(VersionError, match=f"<{KG}a> has a dcterms:issued that is no date"):
+    with pytest.raises(VersionError, match=f"<{KG}a> has a dcterms:issued that is not a date"):
         versions("a b", f"kg:a dcterms:issued {date} . kg:b dcterms:issued '2021' .")
 
 

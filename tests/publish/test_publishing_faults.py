@@ -145,7 +145,7 @@ def test_refused_update_rights_are_told_before_training(
     sync = sync_of(through, tmp_path, literals=mode)
     phases = sync.listener = Phases()
     proxy.program(Rule(faults.status(code), path="/update"))
-    reason = "wants credentials" if code == 401 else "does not allow that"
+    reason = "requires credentials" if code == 401 else "denied access"
     with pytest.raises(PermanentStoreError, match=reason):
         sync.step()
     assert phases.seen == ["fetch"]

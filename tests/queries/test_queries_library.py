@@ -277,7 +277,7 @@ def test_functions_on_an_endpoint_are_an_error_that_says_so(world: World) -> Non
         parameters: dict[str, Any] = (
             {"iri": iri("e1")} if "iri" in queries.load(name).parameters else {}
         )
-        with pytest.raises(ConfigError, match="works on embedded stores only"):
+        with pytest.raises(ConfigError, match="only embedded stores support"):
             world.sync.query(name, **parameters)
 
 

@@ -178,7 +178,7 @@ def test_a_broken_chain_pauses_and_a_repaired_one_is_followed(tmp_path: Path) ->
     with running(sync):
         eventually(lambda: sync.status().version == 2)
         store.add(circle[0])
-        eventually(lambda: "circle" in (status_of(sync).paused_reason or ""))
+        eventually(lambda: "cycle" in (status_of(sync).paused_reason or ""))
         store.remove(circle[0])
         eventually(lambda: status_of(sync).paused_since is None)
         assert status_of(sync).running

@@ -87,7 +87,7 @@ def test_the_table_shows_what_changes_from_version_to_version(folder: Path) -> N
     [
         (["window", "none.txt", "--store", "kg"], 2, "there is no file none.txt"),
         (["window", "bad.txt", "--store", "kg"], 2, "bad.txt, line 2: the time"),
-        (["window", "asks.txt.gz", "--store", "."], 2, "something else than a store"),
+        (["window", "asks.txt.gz", "--store", "."], 2, "is not a store"),
         (["window", "asks.txt.gz", "--store", "kg", "--graphs", "http://x/"], 2, "{version}"),
         (["window", "asks.txt.gz", "--store", "no/where"], 4, "no/where"),
     ],

@@ -205,7 +205,7 @@ def test_other_data_in_the_store_is_left_alone(tmp_path: Path) -> None:
 def test_a_graph_of_the_users_is_never_overwritten(tmp_path: Path) -> None:
     mine = GRAPHS.format(version=1)
     store = open_store(oxigraph({mine: ntriples(edges("a p b"))}))
-    with pytest.raises(VersionError, match=f"<{mine}> in .* is there already"):
+    with pytest.raises(VersionError, match=f"<{mine}> in .* already exists"):
         load(store, built(tmp_path))
     assert store.count(TripleSource(mine)) == 1
 
@@ -266,7 +266,7 @@ def test_a_folder_of_other_things_is_no_store(tmp_path: Path) -> None:
     check_target(str(tmp_path / "new"))
     check_target(str(tmp_path))
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ConfigError, match="something else than a store"):
+    with pytest.raises(ConfigError, match="is not a store"):
         check_target(str(tmp_path))
-    with pytest.raises(ConfigError, match="something else than a store"):
+    with pytest.raises(ConfigError, match="is not a store"):
         check_target(str(tmp_path / "thesis.tex"))

@@ -88,10 +88,10 @@ def test_the_minimum_degree_of_five_is_iterated_on_the_whole_graph(tmp_path: Pat
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([HEADER, belief("a", "r", "b", "1"), "a\tr\tb"], "line 3: 13 fields are expected"),
+        ([HEADER, belief("a", "r", "b", "1"), "a\tr\tb"], "line 3: expected 13 fields"),
         ([HEADER, belief("a", "r", "", "1")], "line 2: the Value is empty"),
         (["Entity\tRelation\tValue", "a\tr\tb"], "line 1: no column 'Iteration of Promotion'"),
-        ([HEADER, belief("a", "r", "b", "soon")], "line 2: the Iteration .* no number: 'soon'"),
+        ([HEADER, belief("a", "r", "b", "soon")], "line 2: the Iteration .* not a number: 'soon'"),
         ([HEADER], "there are no facts"),
         ([], "is empty"),
     ],

@@ -87,7 +87,7 @@ def test_impossible_numbers_are_refused_at_once(
 
 
 def test_facts_without_times_have_no_window(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="without times"):
+    with pytest.raises(ConfigError, match="needs facts with times"):
         sliding_window(static(tmp_path, [("a", "p", "b")]))
 
 

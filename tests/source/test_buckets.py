@@ -158,7 +158,7 @@ class Uncounted(Comparing):
     def count_buckets(
         self, source: TripleSource, digits: int, at_most: int | None = None
     ) -> BucketTable:
-        raise TransientStoreError("the counts of its buckets do not add up")
+        raise TransientStoreError("the counts of its buckets do not add up to the total")
 
 
 @pytest.mark.parametrize("broken", [Lost, Strange, Uncounted])

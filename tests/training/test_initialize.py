@@ -237,7 +237,9 @@ def test_closed_forms_are_for_transe_and_transh_only(name: str, start: StartVect
     if name in ("transe", "transh"):
         assert Settings(model=model, update=update).update.initial_vectors == start
     else:
-        with pytest.raises(ConfigError, match=f"{name} has initial_vectors 'average' and 'random'"):
+        with pytest.raises(
+            ConfigError, match=f"{name} supports only initial_vectors 'average' and 'random'"
+        ):
             Settings(model=model, update=update)
 
 

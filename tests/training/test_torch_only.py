@@ -51,7 +51,7 @@ def test_torch_trains_it_where_kernels_would(toy: ModelSettings) -> None:
 def test_to_ask_for_its_kernels_is_a_clear_error(toy: ModelSettings) -> None:
     with pytest.raises(ConfigError, match="toy has no kernels for backend = 'cpu'"):
         Settings(model=toy, run=RunSettings(backend="cpu"))
-    with pytest.raises(ConfigError, match="steps = 'pair' is for transe only"):
+    with pytest.raises(ConfigError, match="steps = 'pair' works only with transe"):
         Settings(model=toy, training=TrainingSettings(steps="pair"))
 
 

@@ -61,7 +61,7 @@ def load_kernels(
     Args:
         settings: The model.
         ranking_only: Torch trains, but it is the kernels that rank.
-        waiting: Told what is compiled, before it is.
+        waiting: Called with a message before compiling.
 
     Raises:
         ConfigError: Numba was told not to compile.
@@ -91,7 +91,7 @@ def _compile_once(
         folders: Where numba keeps them.
         label: Part of the names of their files, if the kernels are those of one model.
         settings: The model.
-        waiting: Told what is compiled, before it is.
+        waiting: Called with a message before compiling.
     """
     made_of, settings = _made_of(), settings or ModelSettings()
     text = f"kgsync-{made_of}"
@@ -154,7 +154,7 @@ def _compile(name: str, stamp: str, model: str, norm: Norm) -> None:
 
 
 def _train(settings: ModelSettings) -> None:
-    """Call the kernels of the epochs with next to nothing."""
+    """Call the kernels of the epochs with minimal data."""
     model, triples, random = _little(settings), _TRIPLES, np.random.default_rng(0)
     trainer = CpuTrainer(model, triples, 1, random, Cost())
     trainer.general_epoch(0.0)
@@ -162,7 +162,7 @@ def _train(settings: ModelSettings) -> None:
 
 
 def _start(settings: ModelSettings) -> None:
-    """Call those of pre-training."""
+    """Call the kernels of pretraining."""
     model, triples = _little(settings), _TRIPLES
     hashes: dict[Kind, Hashes] = {
         "entity": np.zeros(3, np.uint64),
@@ -174,7 +174,7 @@ def _start(settings: ModelSettings) -> None:
 
 
 def _rank(settings: ModelSettings) -> None:
-    """Call those of scores and ranks."""
+    """Call the kernels of scores and ranks."""
     model, triples = _little(settings), _TRIPLES
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))

@@ -1,4 +1,4 @@
-"""A hash set of training triples, and false triples drawn beside it."""
+"""A hash set of training triples, and negative sampling that avoids them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HashSet(NamedTuple):
 
 
 class Corruptions(NamedTuple):
-    """What corrupted triples are drawn from; two parts, as a large tuple takes long to pass on."""
+    """The data for negative sampling, in two parts, because large tuples are slow to pass."""
 
     known: HashSet
     dense: DenseQueries
@@ -68,7 +68,7 @@ def hash_set(
 def corruptions_of(
     triples: TripleRows, entities: int, relations: int, corruption: Corruption = "uniform"
 ) -> Corruptions:
-    """Draws beside these triples; see `hash_set`."""
+    """Negative sampling that avoids these triples; see `hash_set`."""
     known = hash_set(triples, entities, relations, corruption)
     return Corruptions(known, dense_queries(triples, entities, relations))
 
@@ -141,7 +141,7 @@ def _search(source: Any, triple: Any, on_tail: Any, state: Any) -> Any:
     for _ in range(2):  # one side; if all entities answer there, the other
         given = triple.head if on_tail else triple.tail
         at = _find_dense(known, dense.keys, on_tail, triple.relation, given)
-        while at < 0:  # at least every second draw is a false triple
+        while at < 0:  # at least every second draw is a negative
             state = mix_number(state)
             h, t = _replaced(triple, on_tail, below(known.entities, state))
             if not is_in(known, h, triple.relation, t):
@@ -176,7 +176,7 @@ def _find_dense(known: Any, keys: Any, on_tail: Any, relation: Any, given: Any) 
 
 @compiled(nogil=True)
 def draw_all(triples: Any, source: Any, seed: Any) -> Any:
-    """A corrupted triple (eq. corruptedTriples) for each; head and tail are -1 where none is."""
+    """A negative (eq. corruptedTriples) for each triple; head and tail are -1 if none exists."""
     false = triples.copy()
     draw_into(false, triples, source, seed, 0)
     return false

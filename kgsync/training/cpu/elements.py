@@ -1,4 +1,4 @@
-"""The kernels of pre-training: new elements, one by one, while all other rows stand still."""
+"""The kernels of pretraining: new elements, one by one, while all other rows are frozen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Elements(NamedTuple):
     bounds: NDArray[np.int64]
     """Where the triples of each element begin."""
     triples: NDArray[np.int64]
-    """One a row."""
+    """One triple per row."""
     order: NDArray[np.int64]
     """In which triples are taken; those of an element stay between its bounds."""
     turns: NDArray[np.int64]
@@ -55,12 +55,12 @@ class Scratch(NamedTuple):
     sums: Tables
     parts: tuple[Part, Part]
     heads: NDArray[np.int64]
-    """Of the false triples drawn for a true one."""
+    """Heads of the negatives sampled for a positive."""
     tails: NDArray[np.int64]
     asked: NDArray[np.int64]
     """For heads and tails the last query looked through: relation, other entity, how many free."""
     free: NDArray[np.int64]
-    """For each the survivors that make it a false triple."""
+    """For each query, the surviving entities that make a negative."""
     work: Matrix
 
 

@@ -1,4 +1,4 @@
-"""The draws of `KeyedNegatives`, compiled: the same key, the same false triple."""
+"""The negative sampling of `KeyedNegatives`, compiled: the same key gives the same negative."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Source", "draw", "search"]
 
 
 class Source(NamedTuple):
-    """What false triples are drawn from."""
+    """The data for negative sampling."""
 
     known: HashSet
     survivors: NDArray[np.int64]
@@ -24,7 +24,7 @@ class Source(NamedTuple):
 
 @compiled(inner=True)
 def draw(source: Any, h: Any, r: Any, t: Any, on_tail: Any, key: Any) -> Any:
-    """A survivor that makes a false triple of a true one; -1 if none was met."""
+    """A surviving entity that turns a positive into a negative; -1 if none was found."""
     count = len(source.survivors)
     if count == 0:
         return np.int64(-1)

@@ -22,7 +22,7 @@ inlined = compiled(FAST, inline=True, inner=True)
 
 
 class Tables(NamedTuple):
-    """Arrays with one row an element; a model without second tables has empty ones."""
+    """Arrays with one row per element; a model without second tables has empty ones."""
 
     entity: Matrix
     relation: Matrix
@@ -39,7 +39,7 @@ class Parameters(NamedTuple):
 
 @inlined
 def triple_at(triples: Any, at: Any) -> Any:
-    """One of many triples, one a row."""
+    """One of many triples, one per row."""
     head: Any = np.int64(triples[at, 0])
     relation: Any = np.int64(triples[at, 1])
     tail: Any = np.int64(triples[at, 2])

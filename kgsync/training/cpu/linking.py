@@ -1,4 +1,4 @@
-"""The kernels of one model: those of the epochs and of pre-training, with its parts in them."""
+"""The kernels of one model, for epochs and for pretraining, with the model's parts linked in."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from kgsync.training.cpu.layout import inlined
 
 __all__ = ["borrow", "fetch", "prefetch"]
 
-_LINE = 16  # singles a cache line
+_LINE = 16  # singles per cache line
 _MOST = 8  # lines of a row to ask for; the processor sees the rest coming
 
 

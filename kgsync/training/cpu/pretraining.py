@@ -1,7 +1,7 @@
-"""Pre-training of start vectors on the CPU; the same face as the torch pre-trainer's.
+"""Pretraining of initial vectors on the CPU; the same interface as the torch pretrainer.
 
 Elements are trained one by one, each in its own row of the model's tables, while all other rows
-stand still. So threads that take different elements do not meet, and nothing is gathered.
+are frozen. So threads with different elements do not conflict, and nothing is gathered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CpuPretrainer:
 
         Args:
             model: The model.
-            negatives: Whose draws of false triples are repeated here.
+            negatives: The negative sampler whose samples are reproduced here.
             rates: How long and how fast.
             cost: Counters to increase.
             threads: Threads that take elements in turn; the vectors do not depend on their number.
@@ -53,7 +53,7 @@ class CpuPretrainer:
         self._threads, self._kernel = threads, kernels_of(model.settings).train_elements
 
     def train(self, evidence: Evidence) -> None:
-        """Train elements none of which needs another; those they need were trained before.
+        """Train elements that do not depend on each other; their dependencies are already trained.
 
         Args:
             evidence: The elements and their informative triples.
@@ -64,7 +64,7 @@ class CpuPretrainer:
             self._negatives.keys(evidence.kind, evidence.rows),
             bounds,
             np.ascontiguousarray(evidence.triples.T),
-            # Triples of one relation together: they share the search for a false one.
+            # Triples of one relation together: they share the search for a negative.
             np.lexsort((evidence.triples[1], evidence.owner)),
             np.argsort(-np.diff(bounds), kind="stable"),
         )

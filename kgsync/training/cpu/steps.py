@@ -1,4 +1,4 @@
-"""Gradient steps over batches of pairs of a true and a false triple."""
+"""Gradient steps over batches of pairs of a positive and a negative triple."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BY_PAIR: Any = Slot("BY_PAIR")
 
 
 class Learner(NamedTuple):
-    """A model that learns."""
+    """A model in training."""
 
     parameters: Parameters
     tables: Tables
@@ -42,22 +42,22 @@ class Learner(NamedTuple):
     moving: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     """For entities and relations, whether a row may move."""
     source: Corruptions
-    """What false triples are drawn from."""
+    """The data for negative sampling."""
 
 
 class Pairs(NamedTuple):
-    """What it learns from."""
+    """The training pairs."""
 
     true: NDArray[np.int32]
-    """True triples, one a row."""
+    """Positives, one per row."""
     false: NDArray[np.int32]
-    """False ones, head -1 where there is none; if there are none at all, they are drawn."""
+    """Negatives, head -1 where there is none; if empty, they are sampled."""
     order: NDArray[np.int32]
-    """The true triples are taken in this order, if false ones are drawn."""
+    """The order of the positives, if negatives are sampled."""
     bounds: NDArray[np.int64]
     """Ends of the batches, from 0."""
     seed: np.uint64
-    """Key of the draws."""
+    """Key of the random numbers."""
 
 
 @marked(FAST, nogil=True)
@@ -72,7 +72,7 @@ def run_batches(
         first: First batch to take.
         stride: Step from batch to batch.
         rate: Learning rate, a single.
-        at_once: Whether to take the step of each pair at once.
+        at_once: Whether to take a gradient step after every pair.
         scratch: Memory of this thread.
 
     Returns:

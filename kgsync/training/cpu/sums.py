@@ -47,13 +47,13 @@ class Scratch(NamedTuple):
     """Memory of one thread."""
 
     sums: Tables
-    """Zeros, but within a batch."""
+    """All zeros between batches."""
     entities: Places
     relations: Places
     true: NDArray[np.int32]
-    """True triples of a batch."""
+    """Positives of a batch."""
     false: NDArray[np.int32]
-    """False ones; head -1 where there is none."""
+    """Negatives; head -1 where there is none."""
     work: Matrix
 
 

@@ -1,4 +1,4 @@
-"""Epochs on the CPU; the same face as the torch trainer's."""
+"""Epochs on the CPU; the same interface as the torch trainer."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class CpuTrainer:
         Args:
             model: The model, changed in place.
             train: Rows of the training triples.
-            batches: Batches a general epoch; threads share them out where SGD sums losses.
+            batches: Batches per general epoch; threads share them out where SGD sums losses.
             random: Source of randomness.
             cost: Counters to increase.
             threads: Threads that take batches, or parts of them, in turn, without locks.
-            at_once: Take the step of every pair at once instead of once a batch; for SGD only.
-            corruption: How false triples are drawn.
+            at_once: Take a step after every pair instead of once per batch; for SGD only.
+            corruption: The method of negative sampling.
         """
         tables, adagrad = tables_of(model), model.info.optimizer == "adagrad"
         self._run_batches = kernels_of(model.settings).run_batches
@@ -82,7 +82,7 @@ class CpuTrainer:
         self._random, self._cost, self._at_once = random, cost, at_once
 
     def general_epoch(self, learning_rate: float) -> float:
-        """One pass over the training triples in shuffled batches; returns the mean loss a batch."""
+        """One pass over the shuffled training triples; returns the mean loss per batch."""
         order_key, seed = self._random.integers(2**63, size=2, dtype=np.uint64)
         shuffle(self._order, order_key)
         pairs = Pairs(self._train, _NONE, self._order, self._bounds, seed)
@@ -106,9 +106,9 @@ class CpuTrainer:
         """One gradient step over all added and deleted training triples; returns the loss.
 
         Args:
-            added: Added training triples, each paired with a corrupted one.
-            deleted: Deleted ones whose terms live, each the false half of a pair.
-            corrected: Draws the true half for the deleted ones.
+            added: Added training triples, each paired with a negative.
+            deleted: Deleted ones whose terms are active, each the negative of a pair.
+            corrected: Samples the positives for the deleted ones.
             learning_rate: Step size.
         """
         if not len(self._train):
@@ -120,7 +120,7 @@ class CpuTrainer:
         return self.step(true, false, learning_rate)
 
     def step(self, true: Any, false: Any, learning_rate: float) -> float:
-        """One gradient step over pairs; a false triple with head -1 leaves its pair out."""
+        """One gradient step over pairs; a pair whose negative has head -1 is skipped."""
         if not len(true):
             return 0.0
         true, false = (np.ascontiguousarray(rows, np.int32) for rows in (true, false))

@@ -1,7 +1,7 @@
-"""How a model follows a change: one file per strategy, all with the same face.
+"""Update strategies: one file per strategy, all with the same interface.
 
-A strategy is a module of this folder with a function `update`. It gets an `UpdateTask` and changes
-the task's model in place. Its name is the name of the file.
+A strategy is a module of this folder with a function `update`. It takes an `UpdateTask` and changes
+the task's model in place. The file name is the name of the strategy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAPER = "paper"
 
 @dataclass(frozen=True)
 class UpdateTask:
-    """A change that a model has to follow."""
+    """A model to update, and the change."""
 
     model: Model
     """Its rows are those of the new version; those of surviving elements are carried over."""
@@ -46,7 +46,7 @@ class UpdateTask:
 
 
 class Strategy(Protocol):
-    """Makes a model follow a change."""
+    """Updates a model to a change."""
 
     def __call__(self, task: UpdateTask) -> TrainingRun:
         """Change the task's model in place; returns what was done."""

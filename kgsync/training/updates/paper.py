@@ -45,7 +45,7 @@ def refresh(
     progress: Progress = no_progress,
     observe: Observe = no_observer,
 ) -> TrainingRun:
-    """Refresh a model whose new elements have their start vectors, in place.
+    """Refresh a model whose new elements have their initial vectors, in place.
 
     Args:
         model: The model over the new version's rows.
