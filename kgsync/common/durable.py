@@ -36,10 +36,11 @@ def unfinished(*paths: Path) -> Iterator[list[Path]]:
         yield beside
         for new, path in reversed(list(zip(beside, paths, strict=True))):
             new.rename(path)
-    finally:
+    except BaseException:
         for new in beside:
             with suppress(OSError):
                 new.unlink(missing_ok=True)
+        raise
 
 
 def write_file(path: Path, content: bytes | str | memoryview, *, lasting: bool = True) -> None:

@@ -24,6 +24,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 __all__ = [
+    "AbandonedError",
     "Committed",
     "Event",
     "Failed",
@@ -48,7 +49,11 @@ class Event:
 
 
 Hearer: TypeAlias = Callable[[Event], None]
-"""A listener; it also receives events it does not know. An exception from it ends the step."""
+"""Hears events, unknown ones included. What it raises on a phase or on progress ends the step."""
+
+
+class AbandonedError(Exception):
+    """A listener ends the step; nothing has failed."""
 
 
 @dataclass(frozen=True)

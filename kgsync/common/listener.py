@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from kgsync.common.events import Event, Hearer, PhaseStarted, Progress
 
 __all__ = ["AnyListener", "Events", "Listener", "Phases", "SilentListener"]
+
+_log = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -45,9 +48,19 @@ class Events:
         self._hearers = tuple(map(_hearer, listeners))
 
     def __call__(self, event: Event) -> None:
-        """Pass on an event. Exceptions of a listener reach the caller."""
+        """Tell an event to every listener.
+
+        What a listener raises on a phase or on progress ends the step. On any other event it is
+        logged: a listener that fails must neither hide an error nor stop a schedule.
+        """
         for hear in self._hearers:
-            hear(event)
+            if isinstance(event, PhaseStarted | Progress):
+                hear(event)
+                continue
+            try:
+                hear(event)
+            except Exception:  # noqa: BLE001  it is not ours, and must not stop us
+                _log.exception("a listener failed on %s", type(event).__name__)
 
     def phase(self, name: str) -> None:
         """Report the start of a phase."""

@@ -36,6 +36,8 @@ class Retry:
     """Errors that are retried."""
     never: tuple[type[Exception], ...] = ()
     """Transient errors that the same call would meet again."""
+    heeds_wait: bool = True
+    """Whether an error that names its own time (`retry_after`) ends it: it is tried again then."""
 
     def call(
         self,
@@ -65,7 +67,7 @@ class Retry:
 
     def is_passing(self, error: Exception) -> bool:
         """Whether the error is transient, so that a retry may succeed."""
-        told_when = getattr(error, "retry_after", 0.0) > 0
+        told_when = self.heeds_wait and getattr(error, "retry_after", 0.0) > 0
         return isinstance(error, self.transient) and not (
             told_when or isinstance(error, self.never)
         )

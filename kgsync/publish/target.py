@@ -113,12 +113,14 @@ class PublishTarget:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep the store open from its first use to the end of the block: a step opens it once."""
-        with ExitStack() as self._kept:
-            try:
-                yield
-            finally:
-                self._open = None
-        self._kept = None
+        try:
+            with ExitStack() as self._kept:
+                try:
+                    yield
+                finally:
+                    self._open = None
+        finally:
+            self._kept = None
 
     def stage(self, draft: Transaction) -> None:
         """Describe a version before its commit, and copy its vectors if `literals` is set.
@@ -231,7 +233,9 @@ class PublishTarget:
                 self._let_go()
                 raise
 
-        return Retry(patience=_PATIENCE_SECONDS, first=1.0, most=1.0).call(attempt)
+        # Also where the store asks for a longer wait: it may be back before.
+        retry = Retry(patience=_PATIENCE_SECONDS, first=1.0, most=1.0, heeds_wait=False)
+        return retry.call(attempt)
 
     @contextmanager
     def _opened(self) -> Iterator[GraphStore]:

@@ -24,6 +24,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from kgsync.common.durations import seconds_of
 from kgsync.common.events import (
+    AbandonedError,
     Event,
     Paused,
     PhaseStarted,
@@ -188,7 +189,7 @@ class Schedule:
             graph.tell(RunStarted())
             try:
                 next_run = graph.run(due)
-            except _AbandonedError:
+            except AbandonedError:
                 graph.tell(RunEnded("abandoned"))
                 _log.info("%s: the running step was abandoned", graph.name)
                 return
@@ -287,7 +288,7 @@ class _Graph:
                 self.tell(Resumed())
             self._paused = 0
             next_run = self._regular(due)
-        except (ConfigError, SettingsChangedError, _AbandonedError):
+        except (ConfigError, SettingsChangedError, AbandonedError):
             raise
         except (TransientStoreError, StateLockedError) as error:
             outcome, next_run = "transient error", self._retry(error, self._regular(due))
@@ -371,10 +372,6 @@ def _let_go(error: BaseException) -> None:
             traceback.clear_frames(part.__traceback__)
 
 
-class _AbandonedError(Exception):
-    """A step was abandoned because the schedule stops."""
-
-
 class _Abandoning:
     """A listener that abandons a step on stop, unless it is being committed."""
 
@@ -386,7 +383,7 @@ class _Abandoning:
             case PhaseStarted(phase) if phase in _COMMITTING:
                 return
             case PhaseStarted() | Progress() if self._stopping.is_set():
-                raise _AbandonedError
+                raise AbandonedError
 
 
 def _times(sync: ScheduledSync, every: str | None, cron: str | None) -> ScheduleSettings:

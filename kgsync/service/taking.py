@@ -101,9 +101,10 @@ def take_next(
     """
     state, base = draft.state, draft.base
 
+    paused = Pause.of(state, base)
+
     def accepts(reading: Reading) -> bool:
-        pause = Pause.of(state, base)
-        return allow_large_removal or (pause is not None and pause.allows(reading))
+        return allow_large_removal or (paused is not None and paused.allows(reading))
 
     draft.require(RemovalGuard(source.settings.source.max_removed, accepts))
     with pausing(state, base):

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Protocol
 
 from kgsync.common.cost import Cost
-from kgsync.common.events import Committed, Failed, Rejected
+from kgsync.common.events import AbandonedError, Committed, Failed, Rejected
 from kgsync.common.listener import Phases
 from kgsync.common.memory import forget_peak, peak_mb
 from kgsync.errors import KgsyncError, StateCorruptedError, StateError, StateWriteError
@@ -63,8 +63,10 @@ def transaction(
         draft = Transaction(state, settings, phases)
         try:
             yield draft
-        except KgsyncError as error:
-            if not draft.is_rejected:
+        except AbandonedError:
+            raise
+        except Exception as error:
+            if not (draft.is_rejected or draft.is_committed):
                 phases.listener(Failed(error))
             raise
 
@@ -82,6 +84,8 @@ class Transaction:
         """What the version is made from, once it was taken."""
         self.contents: Contents | None = None
         """What the version consists of, in memory; None if an older one is made current again."""
+        self.is_committed = False
+        """Whether the version is the current one: what fails later is repaired by the next step."""
         self.is_rejected = False
         """Whether a requirement was not met."""
         self._settings = settings
@@ -248,6 +252,7 @@ class Transaction:
         """
         with self.phases("commit"):
             self.state.commit(self.folder.manifest.version)
+        self.is_committed = True
 
     def show(self, flip: Callable[[VersionFolder, list[int]], None]) -> None:
         """Show the version as current; then, and only then, drop the files of old ones.

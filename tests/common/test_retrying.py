@@ -57,6 +57,7 @@ def test_an_error_that_names_its_time_is_left_to_the_caller() -> None:
     with pytest.raises(TransientStoreError):
         Retry(3).call(failing)
     assert failing.calls == 1
+    assert Retry(3, heeds_wait=False).call(Failing(1, error)) == "done"
 
 
 def test_no_call_begins_when_the_patience_is_over() -> None:
