@@ -130,7 +130,7 @@ def _by_difference(
     triples = base.triples + added.total - deleted.total
     if triples != count_after(reader, source, before):
         raise TransientStoreError(
-            "its counts do not match: the earlier graph may have changed since it was read"
+            "its counts do not match: probably the earlier graph has changed since it was read"
         )
     checked = _can_check(reader, base, terms)
     if checked:
