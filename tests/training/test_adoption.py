@@ -104,7 +104,7 @@ def test_adopted_vectors_can_be_trained_on_without_touching_the_file() -> None:
 def test_vectors_of_another_dimension_are_refused(kind: str) -> None:
     vectors = {"entity": _vectors(["a", "b"], 0), "relation": RELATIONS}
     vectors[kind] = _vectors(["a", "knows"], 0, dimension=5)
-    with pytest.raises(ConfigError, match=rf"{kind} vectors of 5 numbers.*dimension 3"):
+    with pytest.raises(ConfigError, match=rf"{kind} vectors of length 5.*dimension 3"):
         adopt_vectors(_problem(), TERMS, vectors, "vectors.npz")
 
 
