@@ -21,6 +21,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 torture: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m torture
 	$(BIN)/python -m tests.torture
 
 bench: $(VENV)/.installed-dev $(BENCH)/.installed

@@ -119,16 +119,14 @@ def test_what_a_server_repeats_is_not_repeated_by_us(
     silent(store.describe(), way)
 
 
-@pytest.mark.parametrize("padding", range(0, 1400, 7))
-def test_a_secret_that_is_cut_at_the_end_of_what_is_read_is_not_shown_in_part(
-    padding: int,
-) -> None:
+def test_a_secret_that_is_cut_at_the_end_of_what_is_read_is_not_shown_in_part() -> None:
     from kgsync.adapters.sparql.messages import Messages
     from kgsync.graph.endpoint import Endpoint
 
     messages = Messages(Endpoint("http://host/q", auth="bearer", token="abcdefghijkl" * 20))
-    body = b"<i>" * padding + b"abcdefghijkl" * 20
-    assert "abc" not in messages.said(body[:4096], cut=len(body) > 4096)
+    for padding in range(0, 1400, 7):
+        body = b"<i>" * padding + b"abcdefghijkl" * 20
+        assert "abc" not in messages.said(body[:4096], cut=len(body) > 4096), padding
     assert "abc" not in messages.clean(f"x{'abcdefghijkl' * 20}")
 
 

@@ -22,13 +22,13 @@ from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.models.transe import TransE
 from tests.evaluation.memory import Largest
-from tests.models.cases import CASES, ModelCase, of_files, vectors
+from tests.models.cases import EVERY_CASE, ModelCase, of_files, vectors
 
 Triple = tuple[int, int, int]
 Table = list[list[int]]
 
 both_sides = pytest.mark.parametrize("side", ["head", "tail"])
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 
 def _rows(triples: list[Triple]) -> TripleRows:

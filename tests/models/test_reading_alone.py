@@ -14,12 +14,12 @@ import torch
 from kgsync.cli.demo import GRAPHS
 from kgsync.models import scorer
 from kgsync.models.base import Model
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import EVERY_CASE, ModelCase
 from tests.saved.histories import FOLDER
 
 ENTITIES, RELATIONS = 5000, 3
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 READ = """
 import sys

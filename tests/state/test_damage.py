@@ -27,6 +27,7 @@ from kgsync.errors import KgsyncError, StateCorruptedError
 from kgsync.graph.port import TripleSource
 from kgsync.service.run_status import RunFile, RunStatus
 from kgsync.state.directory import State
+from tests.thinning import thinned
 from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
 
 
@@ -128,20 +129,23 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    [
-        ("CURRENT", 10),
-        ("state.json", 4),
-        ("current.json", 4),
-        ("history.jsonl", 4),
-        ("literals.json", 3),
-        ("000001/manifest.json", 2),
-        ("000003/manifest.json", 3),
-        ("000003/embeddings/tensors.safetensors", 1),
-        ("000003/embeddings/index.parquet", 1),
-        ("000003/graph/terms.parquet", 1),
-        ("literals/a/tensors.safetensors", 1),
-        ("literals/a/copy.json", 2),
-    ],
+    thinned(
+        [
+            ("CURRENT", 10),
+            ("state.json", 4),
+            ("current.json", 4),
+            ("history.jsonl", 4),
+            ("literals.json", 3),
+            ("000001/manifest.json", 2),
+            ("000003/manifest.json", 3),
+            ("000003/embeddings/tensors.safetensors", 1),
+            ("000003/embeddings/index.parquet", 1),
+            ("000003/graph/terms.parquet", 1),
+            ("literals/a/tensors.safetensors", 1),
+            ("literals/a/copy.json", 2),
+        ],
+        lambda case: "/" not in case[0] or case[1] == 1,
+    ),
 )
 def test_a_flipped_bit_is_found_or_does_no_harm(state: Path, name: str, most: int) -> None:
     wanted = facts(sync_of(state.parent / "kg", state, literals="rolling"))

@@ -24,10 +24,10 @@ from kgsync.training.pretraining import Pretrainer
 from kgsync.training.starts import carry_over, initialize
 from kgsync.training.threads import on_threads
 from kgsync.training.updates.paper import refresh
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Version, ring
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 with_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 OLD = Version(train=ring(12, 1, 5), validation=((0, 0, 3), (2, 1, 9)))

@@ -16,12 +16,12 @@ from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.epochs import Trainer
 from kgsync.training.samplers import CorrectedSampler
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.conftest import Draws
 from tests.training.graphs import Triple, as_rows, as_triples, ring
 from tests.training.reference import Reference
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 ENTITIES, RELATIONS = 11, 3
 TRAIN = as_rows(ring(ENTITIES, 1, 3, 4))

@@ -14,11 +14,11 @@ from kgsync.errors import TrainingError
 from kgsync.models import model_class
 from kgsync.models.base import Model
 from kgsync.training.offline import train_offline
-from tests.models.cases import CASES, ModelCase, assert_same_vectors
+from tests.models.cases import CASES, EVERY_CASE, ModelCase, assert_same_vectors
 from tests.training.conftest import Epochs, Validations
 from tests.training.graphs import Version, ring
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 EDGES = ring(20, 1, 3)
 VERSION = Version(train=EDGES[:30], validation=EDGES[30:35], test=EDGES[35:])

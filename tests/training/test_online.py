@@ -17,11 +17,11 @@ from kgsync.graph.living import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.progress import TrainingRun
 from kgsync.training.updates.paper import change_epoch_numbers, refresh
-from tests.models.cases import CASES, ModelCase, assert_same_vectors
+from tests.models.cases import CASES, EVERY_CASE, ModelCase, assert_same_vectors
 from tests.training.conftest import Draws, Epochs, Validations
 from tests.training.graphs import Triple, Version, as_triples
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 # Entity 5 dies and with it two triples; entity 7 is born; relation 2 dies, relation 3 is born.
 # Of the deleted triples with living terms (0, 0, 3) was for training, (1, 1, 4) for test.

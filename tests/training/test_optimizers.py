@@ -8,10 +8,10 @@ from torch import Tensor
 
 from kgsync.models.base import Model
 from kgsync.training.optimizers import RowOptimizer
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.reference import torch_optimizer
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 
 def _steps(model: Model, name: str, count: int) -> list[tuple[Tensor, Tensor]]:

@@ -14,12 +14,12 @@ from kgsync.common.cost import Cost
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.training.evidence import Evidence, KeyedNegatives
 from kgsync.training.pretraining import Pretrainer, PretrainingRates
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Triple, as_rows, as_triples
 from tests.training.newcomers import evidence, for_model
 from tests.training.reference import torch_optimizer
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 both_kinds = pytest.mark.parametrize("kind", ["entity", "relation"])
 
 ENTITIES, RELATIONS = 14, 5

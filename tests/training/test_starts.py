@@ -13,10 +13,10 @@ from kgsync.config import Settings, UpdateSettings
 from kgsync.graph.living import Living
 from kgsync.models.base import Kind, Model
 from kgsync.training.starts import carry_over
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Triple, Version
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 
 # Entity 2 dies between its neighbours, 3 and 9 are born between and after; relation 1 gives
 # way to 2.

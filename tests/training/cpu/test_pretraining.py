@@ -17,11 +17,11 @@ from kgsync.models.base import Kind, Model
 from kgsync.training.cpu.pretraining import CpuPretrainer
 from kgsync.training.evidence import KeyedNegatives
 from kgsync.training.pretraining import Pretrainer, PretrainingRates
-from tests.models.cases import CASES, ModelCase
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Triple
 from tests.training.newcomers import evidence, for_model
 
-every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
 both_kinds = pytest.mark.parametrize("kind", ["entity", "relation"])
 
 ENTITIES, RELATIONS, OLD = 40, 6, 30  # entities 30 to 39 and relations 4 and 5 are new
