@@ -14,6 +14,7 @@ from numba import njit
 
 from kgsync.common.kernel_folders import is_ours, private_folder
 from kgsync.common.kernels import FAST
+from kgsync.common.parts import PartCompiler
 
 __all__ = ["FAST", "compile_function", "compiled"]
 
@@ -67,6 +68,8 @@ def compile_function(
             "no_cpython_wrapper": inner,
             "no_cfunc_wrapper": True,
         }
+        if inner:
+            options["pipeline_class"] = PartCompiler
         return njit(
             error_model="numpy",
             fastmath=set(fastmath),

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -68,89 +69,118 @@ def load_kernels(
     """
     if getattr(numba.config, "DISABLE_JIT", 0):
         raise ConfigError("kgsync needs its compiled kernels; unset NUMBA_DISABLE_JIT")
-    for group in (_RANKING,) if ranking_only else (_RANKING, _TRAINING):
-        folders = [kernel.stats.cache_path for kernel in group.kernels(settings)]
-        if None not in folders:
-            places = [Path(folder) for folder in folders]
-            _compile_once(group.name, places, group.label(settings), settings, waiting)
+    groups = (_RANKING,) if ranking_only else (_RANKING, _TRAINING)
+    caches = [
+        _Cache(group.name, [Path(folder) for folder in folders], group.label(settings))
+        for group in groups
+        if None not in (folders := [kernel.stats.cache_path for kernel in group.kernels(settings)])
+    ]
+    _compile_once(caches, settings, waiting)
+    for group in groups:
         for part in group.calls:
             part(settings)
 
 
+class _Cache(NamedTuple):
+    """Where the kernels of a group are kept."""
+
+    group: str
+    folders: list[Path]
+    label: str = ""
+    """Part of the names of their files, if the kernels are those of one model."""
+
+    @property
+    def stamp(self) -> Path:
+        """Says that all of them are there, compiled from these very texts."""
+        text = f"{_text()}-{self.label}" if self.label else _text()
+        return self.folders[0] / f"{text}{_STAMP}"
+
+
 def _compile_once(
-    name: str,
-    folders: list[Path],
-    label: str = "",
+    caches: list[_Cache],
     settings: ModelSettings | None = None,
     waiting: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Have the cache filled, unless a stamp in it says that it was, from these very texts.
+    """Have caches filled that have no stamp, all by one process: to start it takes a second.
 
     Args:
-        name: Of the group of kernels.
-        folders: Where numba keeps them.
-        label: Part of the names of their files, if the kernels are those of one model.
+        caches: Always in the same order, as they are locked one after the other.
         settings: The model.
         waiting: Called with a message before compiling.
     """
-    made_of, settings = _made_of(), settings or ModelSettings()
-    text = f"kgsync-{made_of}"
-    stamp = folders[0] / (f"{text}-{label}{_STAMP}" if label else f"{text}{_STAMP}")
-    if stamp.exists():
-        return
-    with (folders[0] / "kgsync.lock").open("w") as lock:
-        try:
-            take_lock(lock, stamp, None)  # another process may be at it
-        except NoLocksError as error:
-            _log.warning("the kernels are compiled by this process: %s", error)
+    settings = settings or ModelSettings()
+    with ExitStack() as held:
+        locks: list[int] = []
+        empty: list[_Cache] = []
+        for cache in caches:
+            if cache.stamp.exists():
+                continue
+            lock = held.enter_context((cache.folders[0] / "kgsync.lock").open("w"))
+            try:
+                take_lock(lock, cache.stamp, None)  # another process may be at it
+            except NoLocksError as error:
+                _log.warning("the kernels are compiled by this process: %s", error)
+                continue
+            if not cache.stamp.exists():
+                locks.append(lock.fileno())
+                empty.append(cache)
+        if not empty:
             return
-        if stamp.exists():
-            return
-        kernels = f"kernels of {MODELS[settings.name].title}" if label else "ranking kernels"
+        of_model = any(cache.label for cache in empty)
+        kernels = f"kernels of {MODELS[settings.name].title}" if of_model else "ranking kernels"
         waiting(f"compiling the {kernels}; this happens once")
-        _remove_others(folders, text, label)
-        model = settings.name, settings.norm
-        code = f"import {__name__} as c; c._compile({name!r}, {str(stamp)!r}, *{model!r})"
-        # It finds what this process finds, and holds the lock on if this process is killed.
-        places = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-P", "-c", code],
-            env={**os.environ, "PYTHONPATH": places},
-            pass_fds=[lock.fileno()],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-            _log.warning(
-                "the kernels are compiled by this process, as another could not: %s", reason
-            )
-            if done.returncode > 0:  # else it was killed, and may do better the next time
-                stamp.touch()  # what this one compiles is kept
+        for cache in empty:
+            _remove_others(cache)
+        _fill(empty, settings, locks)
 
 
-def _remove_others(folders: list[Path], text: str, label: str) -> None:
+def _fill(caches: list[_Cache], settings: ModelSettings, locks: list[int]) -> None:
+    """Have another process compile, which holds the locks on if this one is killed."""
+    values = settings.name, settings.norm, [(each.group, str(each.stamp)) for each in caches]
+    # Looking for garbage would take a tenth of the time of a process that ends soon.
+    code = f"import gc; gc.disable(); import {__name__} as c; c._compile(*{values!r})"
+    # It finds what this process finds.
+    places = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "PYTHONPATH": places},
+        pass_fds=locks,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        _log.warning("the kernels are compiled by this process, as another could not: %s", reason)
+        if done.returncode > 0:  # else it was killed, and may do better the next time
+            for cache in caches:
+                cache.stamp.touch()  # what this one compiles is kept
+
+
+def _remove_others(cache: _Cache) -> None:
     """Remove what was compiled from another text, or not to its end.
 
     Numba would not notice that an inner function has changed.
     """
-    stamps = list(folders[0].glob(f"kgsync-*{_STAMP}"))
+    text, label = _text(), cache.label
+    stamps = list(cache.folders[0].glob(f"kgsync-*{_STAMP}"))
     old = [stamp for stamp in stamps if not stamp.name.startswith(text)]
     # Without a stamp of this text, nobody knows what the files were compiled from.
     ours = f"*-{label}-*.nb[ic]" if label and stamps and not old else "*.nb[ic]"
-    for file in (*(file for folder in folders for file in folder.glob(ours)), *old):
+    for file in (*(file for folder in cache.folders for file in folder.glob(ours)), *old):
         file.unlink(missing_ok=True)
 
 
-def _compile(name: str, stamp: str, model: str, norm: Norm) -> None:
-    group = _GROUPS[name]
-    # The kernels of all models are the same unless they have a label.
+def _compile(model: str, norm: Norm, groups: list[tuple[str, str]]) -> None:
+    """What the other process does: fill caches by the names of their groups and their stamps."""
     alike = ModelSettings(model, norm=norm)
-    for settings in [alike] if group.label(alike) else [ModelSettings(each) for each in MODELS]:
-        for part in group.calls:
-            part(settings)
-    Path(stamp).touch()
+    for name, stamp in groups:
+        group = _GROUPS[name]
+        # The kernels of all models are the same unless they have a label.
+        for settings in [alike] if group.label(alike) else [ModelSettings(each) for each in MODELS]:
+            for part in group.calls:
+                part(settings)
+        Path(stamp).touch()
 
 
 def _train(settings: ModelSettings) -> None:
@@ -183,6 +213,11 @@ def _rank(settings: ModelSettings) -> None:
 
 def _little(settings: ModelSettings) -> Model:
     return model_class(settings.name).random(settings, 3, 1, torch.Generator())
+
+
+def _text() -> str:
+    """How the names of stamps begin."""
+    return f"kgsync-{_made_of()}"
 
 
 def _made_of() -> str:

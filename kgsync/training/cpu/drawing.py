@@ -178,7 +178,7 @@ def _find_dense(known: Any, keys: Any, on_tail: Any, relation: Any, given: Any) 
 def draw_all(triples: Any, source: Any, seed: Any) -> Any:
     """A negative (eq. corruptedTriples) for each triple; head and tail are -1 if none exists."""
     false = triples.copy()
-    draw_into(false, triples, source, seed, 0)
+    draw_into(false, triples, source, seed, np.int64(0))  # a plain 0 is compiled for itself
     return false
 
 

@@ -14,5 +14,5 @@ def digest_of_texts() -> str:
     """A name for the kernels as they are written now, constants of other files included."""
     rooms = (_PACKAGE / room for room in ("evaluation", "models", "training"))
     files = sorted(file for room in rooms for file in room.rglob("*.py"))
-    files += [_PACKAGE / "common" / name for name in ("compiled.py", "kernels.py")]
+    files += [_PACKAGE / "common" / name for name in ("compiled.py", "kernels.py", "parts.py")]
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,10 @@ def _stamps(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.glob("kgsync-*"))
 
 
+def _training(folder: Path, settings: ModelSettings) -> compiling._Cache:
+    return compiling._Cache("training", [folder], label_of(settings))
+
+
 def test_going_back_to_an_older_text_compiles_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,11 +34,13 @@ def test_going_back_to_an_older_text_compiles_again(
         kernel = tmp_path / "steps.run_batches-1.py311.1.nbc"
         kernel.touch()
         monkeypatch.setattr(compiling, "_made_of", lambda name=text: name)
-        compiling._compile_once("ranking", [tmp_path])
+        compiling._compile_once([compiling._Cache("ranking", [tmp_path])])
         assert _stamps(tmp_path) == [f"kgsync-{text}.compiled"]
         assert not kernel.exists()
         kernel.touch()
-        compiling._compile_once("ranking", [tmp_path])  # from the same text: nothing to do
+        compiling._compile_once(
+            [compiling._Cache("ranking", [tmp_path])]
+        )  # from the same text: nothing to do
         assert kernel.exists()
 
 
@@ -43,30 +50,56 @@ def test_compiling_a_second_model_leaves_the_kernels_of_the_first(
     monkeypatch.setattr(compiling, "_made_of", lambda: "text")
     said: list[str] = []
     first, half = ModelSettings(), tmp_path / "steps.run_batches-distmult-1.py311.1.nbc"
-    compiling._compile_once("training", [tmp_path], label_of(first), first, said.append)
+    compiling._compile_once([_training(tmp_path, first)], first, said.append)
     kept = tmp_path / "steps.run_batches-transe_l1-1.py311.1.nbc"
     for file in (kept, half):
         file.touch()
     second = ModelSettings("distmult")
-    compiling._compile_once("training", [tmp_path], label_of(second), second, said.append)
+    compiling._compile_once([_training(tmp_path, second)], second, said.append)
     assert kept.exists()
     assert not half.exists()  # of a compiler that was killed
     assert _stamps(tmp_path) == ["kgsync-text-distmult.compiled", "kgsync-text-transe_l1.compiled"]
     assert said == [
         f"compiling the kernels of {title}; this happens once" for title in ("TransE", "DistMult")
     ]
-    compiling._compile_once("training", [tmp_path], label_of(first), first, said.append)
+    compiling._compile_once([_training(tmp_path, first)], first, said.append)
     assert len(said) == 2
+
+
+def test_one_process_compiles_all_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+    said: list[str] = []
+    run = subprocess.run
+
+    def noted(command: list[str], **options: Any) -> Any:
+        started.append(len(options["pass_fds"]))
+        return run(command, **options)
+
+    monkeypatch.setattr(compiling, "_made_of", lambda: "text")
+    monkeypatch.setattr(subprocess, "run", noted)
+    ranking, training = tmp_path / "ranking", tmp_path / "training"
+    for folder in (ranking, training):
+        folder.mkdir()
+    first, second = ModelSettings(), ModelSettings("distmult")
+    for settings in (first, second):
+        caches = [compiling._Cache("ranking", [ranking]), _training(training, settings)]
+        compiling._compile_once(caches, settings, said.append)
+    assert started == [2, 1]  # the second time, only the kernels of the other model
+    assert len(said) == 2
+    assert _stamps(ranking) == ["kgsync-text.compiled"]
+    assert _stamps(training) == ["kgsync-text-distmult.compiled", "kgsync-text-transe_l1.compiled"]
 
 
 def test_a_compiler_that_fails_is_told_and_what_is_compiled_instead_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    compiling._compile_once("no such group", [tmp_path])
+    compiling._compile_once([compiling._Cache("no such group", [tmp_path])])
     assert "as another could not: KeyError: 'no such group'" in caplog.text
     kernel = tmp_path / "steps.run_batches-1.py311.1.nbc"
     kernel.touch()
-    compiling._compile_once("no such group", [tmp_path])
+    compiling._compile_once([compiling._Cache("no such group", [tmp_path])])
     assert kernel.exists()
 
 
@@ -76,7 +109,7 @@ def test_the_compiler_does_not_import_from_the_folder_it_is_started_in(tmp_path:
         "from pathlib import Path\n"
         "from kgsync.training.cpu import compiling\n"
         "Path('cache').mkdir()\n"
-        "compiling._compile_once('ranking', [Path('cache')])"
+        "compiling._compile_once([compiling._Cache('ranking', [Path('cache')])])"
     )
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
@@ -93,7 +126,7 @@ def run(command, **options):  # begins, and is killed in the middle of it
     subprocess.Popen(["cat"], pass_fds=options["pass_fds"])
     os.kill(os.getpid(), signal.SIGKILL)
 compiling.subprocess.run = run
-compiling._compile_once("ranking", [Path(sys.argv[1])])
+compiling._compile_once([compiling._Cache("ranking", [Path(sys.argv[1])])])
 """
 
 
