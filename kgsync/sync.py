@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from kgsync.common.listener import AnyListener, Events, Phases
 from kgsync.config import Settings, load_settings
-from kgsync.config.differences import check_meaning
 from kgsync.errors import ConfigError, StateError
 from kgsync.graph.stores import StoreTarget, opened, store_name
 from kgsync.service.pausing import Pause
@@ -280,7 +279,7 @@ class KGSync(Reader):
 
     def _check_settings(self, base: CommittedVersion | None) -> None:
         if base is not None:
-            check_meaning(self.settings.fingerprint(), base.manifest.fingerprint)
+            self.settings.check_meaning(base.manifest.fingerprint)
 
     def _learned(self, draft: Transaction, base: CommittedVersion | None) -> Trained:
         return learn_as(draft.number, draft.taken, base, self.settings, draft.phases, draft.cost)

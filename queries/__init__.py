@@ -28,7 +28,7 @@ from importlib import resources
 from kgsync.common.rdf_terms import is_iri, is_plain_iri
 from kgsync.errors import ConfigError
 from kgsync.queries.parameters import Filled, Parameter, declared, is_open
-from kgsync.queries.rendering import Pattern, Value, check_iri, render
+from kgsync.queries.rendering import Pattern, Value, check_iri, rendered_values
 
 __all__ = [
     "Filled",
@@ -119,8 +119,7 @@ class Query:
         for parameter in missing:
             if parameter.known_as is None:
                 values[parameter.name] = _default_of(parameter)
-        kinds = self.placeholders
-        rendered = {n: render(self.name, n, kinds[n], v) for n, v in values.items()}
+        rendered = rendered_values(self.name, self.placeholders, values)
         body = _without_head(self.text).strip()
         if rendered:
             names = re.compile(r"\$(" + "|".join(map(re.escape, rendered)) + r")\b")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ from kgsync.common.durations import seconds_of
 from kgsync.common.rdf_terms import XSD, are_iris, escaped, is_iri
 from kgsync.errors import ConfigError
 
-__all__ = ["KINDS", "Pattern", "Value", "check_iri", "render"]
+__all__ = ["KINDS", "Pattern", "Value", "check_iri", "rendered_values"]
 
 _ESCAPED_U = re.compile(r"\\\\([uU])")
 _DATE_TIME = f"{XSD}dateTime"
@@ -43,18 +43,23 @@ def check_iri(value: str) -> str:
     return value
 
 
-def render(query: str, name: str, kind: str, value: Value) -> str:
-    """The piece of SPARQL that a value of a type stands for.
+def rendered_values(
+    query: str, kinds: Mapping[str, str], values: Mapping[str, Value]
+) -> dict[str, str]:
+    """The pieces of SPARQL that the values of a query stand for, by placeholder.
 
     Args:
         query: Name of the query, for errors.
-        name: Name of the placeholder, for errors.
-        kind: Its type.
-        value: What to put there.
+        kinds: Types of its placeholders.
+        values: What to put there.
 
     Raises:
-        ConfigError: The value does not fit the type.
+        ConfigError: A value does not fit its type.
     """
+    return {name: _rendered(query, name, kinds[name], value) for name, value in values.items()}
+
+
+def _rendered(query: str, name: str, kind: str, value: Value) -> str:
     types, write = _WRITERS.get(kind, ((), str))
     fits = isinstance(value, types) and not isinstance(value, bool)
     if types == (Iterable,):

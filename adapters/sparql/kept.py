@@ -13,8 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kgsync.adapters.sparql.parts import Part
-from kgsync.common.checksums import sha256_of
-from kgsync.common.durable import write_file
+from kgsync.common.durable import sha256_of, write_file
 from kgsync.graph.edge_hash import edge_hash
 from kgsync.graph.port import TripleBatch
 from kgsync.queries import Pattern

@@ -18,7 +18,7 @@ from torch import Tensor
 from kgsync.common.durable import UNFINISHED, write_file
 from kgsync.common.locks import HeldError, take_lock
 from kgsync.config import Settings
-from kgsync.config.differences import differences
+from kgsync.config.settings import differences
 from kgsync.config.toml_files import with_new_names
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 

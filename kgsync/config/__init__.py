@@ -7,27 +7,21 @@ Nothing is declared here: each room declares its settings in its own `settings.p
 `kgsync.common.declare.setting`.
 """
 
-from kgsync.config.settings import (
+from kgsync.config.settings import Settings, load_settings
+from kgsync.evaluation.settings import EvaluationSettings
+from kgsync.graph.settings import EndpointSettings, FilterSettings, SplitSettings
+from kgsync.models.settings import ModelSettings, Norm
+from kgsync.publish.settings import Datatype, Literals, PublishSettings
+from kgsync.service.settings import ScheduleSettings
+from kgsync.source.settings import SourceSettings
+from kgsync.state.settings import StateSettings
+from kgsync.training.settings import (
     Corruption,
-    Datatype,
-    EndpointSettings,
-    EvaluationSettings,
-    FilterSettings,
-    Literals,
-    ModelSettings,
-    Norm,
-    PublishSettings,
     Rates,
     RunSettings,
-    ScheduleSettings,
-    Settings,
-    SourceSettings,
-    SplitSettings,
     StartVectors,
-    StateSettings,
     TrainingSettings,
     UpdateSettings,
-    load_settings,
 )
 
 __all__ = [

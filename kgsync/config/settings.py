@@ -11,45 +11,17 @@ from typing import Any
 from kgsync.common.declare import part
 from kgsync.config.checks import check
 from kgsync.config.toml_files import SettingsFile
-from kgsync.errors import ConfigError
+from kgsync.errors import ConfigError, SettingsChangedError
 from kgsync.evaluation.settings import EvaluationSettings
-from kgsync.graph.settings import EndpointSettings, FilterSettings, SplitSettings
-from kgsync.models.settings import ModelSettings, Norm
-from kgsync.publish.settings import Datatype, Literals, PublishSettings
+from kgsync.graph.settings import FilterSettings, SplitSettings
+from kgsync.models.settings import ModelSettings
+from kgsync.publish.settings import PublishSettings
 from kgsync.service.settings import ScheduleSettings
 from kgsync.source.settings import SourceSettings
 from kgsync.state.settings import StateSettings
-from kgsync.training.settings import (
-    Corruption,
-    Rates,
-    RunSettings,
-    StartVectors,
-    TrainingSettings,
-    UpdateSettings,
-)
+from kgsync.training.settings import Rates, RunSettings, TrainingSettings, UpdateSettings
 
-__all__ = [
-    "Corruption",
-    "Datatype",
-    "EndpointSettings",
-    "EvaluationSettings",
-    "FilterSettings",
-    "Literals",
-    "ModelSettings",
-    "Norm",
-    "PublishSettings",
-    "Rates",
-    "RunSettings",
-    "ScheduleSettings",
-    "Settings",
-    "SourceSettings",
-    "SplitSettings",
-    "StartVectors",
-    "StateSettings",
-    "TrainingSettings",
-    "UpdateSettings",
-    "load_settings",
-]
+__all__ = ["Settings", "differences", "load_settings"]
 
 _MEANING = "name", "dimension", "relation_dimension", "norm"
 """Settings of a model that fix what its vectors mean."""
@@ -129,6 +101,25 @@ class Settings:
             "seed": self.run.seed,
         }
 
+    def check_meaning(self, then: dict[str, Any]) -> None:
+        """Check that the settings that fix the meaning of the vectors have not changed.
+
+        Args:
+            then: The fingerprint that was recorded with the vectors.
+
+        Raises:
+            SettingsChangedError: They have changed.
+        """
+        now = self.fingerprint()
+        changed = sorted(key for key in now if now[key] != then.get(key))
+        if changed:
+            trees = ({key: tree.get(key) for key in changed} for tree in (then, now))
+            raise SettingsChangedError(
+                "settings that fix the meaning of the stored vectors have changed "
+                f"({differences(*trees)}); change them back, or run `kgsync rebuild` to train from "
+                "scratch"
+            )
+
 
 def load_settings(path: Path | str) -> Settings:
     """Read a `kgsync.toml`; relative paths in it are relative to the file.
@@ -137,3 +128,21 @@ def load_settings(path: Path | str) -> Settings:
         ConfigError: The file cannot be read, or a key or value is wrong.
     """
     return SettingsFile(Path(path)).build(Settings)
+
+
+def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """The settings in which two trees of them differ, each as "section.key was A, is B"."""
+    old, new = _flat(then), _flat(now)
+    names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    return "; ".join(f"{name} was {_told(old, name)}, is {_told(new, name)}" for name in names)
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {name: value}
+    parts = [_flat(part, f"{name}.{key}" if name else key) for key, part in value.items()]
+    return {key: part for flat in parts for key, part in flat.items()}
+
+
+def _told(settings: dict[str, Any], name: str) -> str:
+    return json.dumps(settings[name], ensure_ascii=False) if name in settings else "not there"

@@ -13,7 +13,7 @@ from kgsync.common.compiled import compiled
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.graph.living import TripleRows
 from kgsync.graph.snapshot import KeyLayout, Keys
-from kgsync.models.base import Model
+from kgsync.models.base import Model, Rows
 
 __all__ = ["HITS", "KnownTriples", "LinkPrediction", "link_prediction", "ranks"]
 
@@ -78,13 +78,41 @@ class KnownTriples:
         keys = self._keys[side]
         none = np.zeros(len(given), np.int32)
         first = self._layout.pack(given.astype(np.int32), relation.astype(np.int32), none)
-        last = first | np.uint64((1 << self._layout.entity_bits) - 1)
+        answer = np.uint64((1 << self._layout.entity_bits) - 1)  # the last bits of a key
+        last = first | answer
         start = np.searchsorted(keys, first, "left")
         count = np.searchsorted(keys, last, "right") - start
         query = np.repeat(np.arange(len(given)), count)
         offset = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
-        _, _, entity = self._layout.unpack(keys[start[query] + offset])
-        return query, entity.astype(np.int64)
+        return query, (keys[start[query] + offset] & answer).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """The vectors of a model, gathered once for all queries."""
+
+    model: Model
+    entities: Rows
+    relations: Rows
+    candidates: Rows
+    """All entities, column by column, as they are scored."""
+
+    @classmethod
+    def of(cls, model: Model) -> _Vectors:
+        entities = model.rows("entity", slice(None))
+        candidates = {name: table.T.contiguous().T for name, table in entities.items()}
+        return cls(model, entities, model.rows("relation", slice(None)), candidates)
+
+    def scores(
+        self, side: Side, given: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Scores (queries x entities) of every entity on the side that is asked for."""
+        score = self.model.score_tails if side == "tail" else self.model.score_heads
+        entity, relation = torch.from_numpy(given), torch.from_numpy(relations)
+        given_rows = {name: table[entity] for name, table in self.entities.items()}
+        relation_rows = {name: table[relation] for name, table in self.relations.items()}
+        scores: NDArray[np.float32] = score(given_rows, relation_rows, self.candidates).numpy()
+        return scores
 
 
 def link_prediction(
@@ -106,7 +134,8 @@ def link_prediction(
     count = triples.shape[1]
     if count == 0:
         raise UndefinedMetricError("link prediction needs at least one held-out triple")
-    both = np.stack([ranks(model, triples, known, side, memory_mb) for side in ("head", "tail")])
+    vectors = _Vectors.of(model)
+    both = np.stack([_ranks(vectors, triples, known, side, memory_mb) for side in ("head", "tail")])
     reciprocal = (1.0 / both).mean(axis=0)
     return LinkPrediction(
         mr=float(both.mean()),
@@ -134,11 +163,14 @@ def ranks(
     Ties count as the mean of the best and the worst rank. The scores of a block of queries stay
     within `memory_mb`.
     """
-    # Column by column, as they are scored, once for all blocks.
-    rows = model.rows("entity", slice(None))
-    candidates = {name: table.T.contiguous().T for name, table in rows.items()}
-    row_bytes = model.sizes["entity"] * model.tables["entity"].itemsize
-    block = max(1, min(_QUERIES, memory_mb * 2**20 // row_bytes))
+    return _ranks(_Vectors.of(model), triples, known, side, memory_mb)
+
+
+def _ranks(
+    vectors: _Vectors, triples: TripleRows, known: KnownTriples, side: Side, memory_mb: int
+) -> NDArray[np.float64]:
+    table = vectors.entities["entity"]
+    block = max(1, min(_QUERIES, memory_mb * 2**20 // (len(table) * table.itemsize)))
     # Triples of one relation together: some models look at all entities anew for each relation.
     order = np.argsort(triples[1], kind="stable")
     heads, relations, tails = triples[:, order]
@@ -146,10 +178,7 @@ def ranks(
     result = np.empty(len(order))
     for start in range(0, len(order), block):
         part = slice(start, start + block)
-        rows = model.rows("entity", torch.from_numpy(given[part]))
-        relation = model.rows("relation", torch.from_numpy(relations[part]))
-        score = model.score_tails if side == "tail" else model.score_heads
-        scores = score(rows, relation, candidates).numpy()
+        scores = vectors.scores(side, given[part], relations[part])
         answers = known.answers(side, given[part], relations[part])
         found, numbers = _count_ranks(scores, true[part], *answers)
         if not numbers:

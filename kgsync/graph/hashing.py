@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Hashes", "keyed_hashes", "mix", "unit_interval"]
+__all__ = ["Hashes", "keyed_hashes", "mix", "mixed", "unit_interval"]
 
 Hashes = NDArray[np.uint64]
 
@@ -30,6 +30,14 @@ def mix(x: Hashes) -> Hashes:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def mixed(first: Hashes, *others: Hashes) -> Hashes:
+    """One hash per row of several columns of hashes; their order matters."""
+    state = mix(first)
+    for column in others:
+        state = mix(state ^ column)
+    return state
 
 
 def unit_interval(hashes: Hashes) -> NDArray[np.float64]:

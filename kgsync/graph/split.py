@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.graph.hashing import Hashes, mix, unit_interval
+from kgsync.graph.hashing import Hashes, mixed, unit_interval
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
 
@@ -38,10 +38,10 @@ class Splitter:
 
     def parts(self, snapshot: Snapshot, terms: TermIndex) -> Parts:
         """The part of each edge."""
-        if self.validation == 0 and self.test == 0:
-            return np.zeros(len(snapshot), np.uint8)
-        position = unit_interval(edge_hashes(snapshot, terms))
         parts = np.full(len(snapshot), Part.TRAIN, np.uint8)
+        if self.validation == 0 and self.test == 0:
+            return parts
+        position = unit_interval(edge_hashes(snapshot, terms))
         parts[position < self.validation + self.test] = Part.TEST
         parts[position < self.validation] = Part.VALIDATION
         return parts
@@ -54,9 +54,8 @@ class Splitter:
 
 def edge_hashes(snapshot: Snapshot, terms: TermIndex) -> Hashes:
     """A number for each edge, made of the keyed hashes of its three IRIs."""
-    state = mix(terms.entities.hashes[snapshot.heads])
-    state = mix(state ^ terms.relations.hashes[snapshot.relations])
-    return mix(state ^ terms.entities.hashes[snapshot.tails])
+    entities, relations = terms.entities.hashes, terms.relations.hashes
+    return mixed(entities[snapshot.heads], relations[snapshot.relations], entities[snapshot.tails])
 
 
 @dataclass(frozen=True)

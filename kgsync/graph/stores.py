@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import GraphReader, GraphStore
@@ -22,6 +23,7 @@ __all__ = [
     "ADAPTERS",
     "StoreTarget",
     "adapter_class",
+    "check_rights",
     "checked_path",
     "is_in_memory",
     "open_store",
@@ -99,6 +101,15 @@ def opened(
     finally:
         if store is not target:
             store.close()
+
+
+def check_rights(store: GraphStore) -> None:
+    """Check that a store accepts updates, with one that changes nothing.
+
+    Raises:
+        StoreError: The store rejects it.
+    """
+    store.update(queries.load("_nothing").bind())
 
 
 def store_label(target: StoreTarget) -> str:

@@ -14,8 +14,7 @@ from kgsync.common.retrying import Retry
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
-from kgsync.graph.rights import check_rights
-from kgsync.graph.stores import StoreTarget, is_in_memory, opened, slug
+from kgsync.graph.stores import StoreTarget, check_rights, is_in_memory, opened, slug
 from kgsync.publish.literals.content import Content
 from kgsync.publish.literals.copies import LiteralCopies
 from kgsync.publish.metadata.graph import MetadataGraph
@@ -137,10 +136,11 @@ class PublishTarget:
         def stage(store: GraphStore) -> dict[str, float] | None:
             if self._graph.described(store) < len(self._state.history.created):
                 self._describe_missing(store)
-            counts = self._literals.write(store, draft.folder, content)
+            folder = draft.folder
+            counts = self._literals.write(store, folder, content)
             # A description that is there is of one that was never committed.
-            self._describe(store, draft.folder.manifest, draft.folder.path)
-            self._literals.link(store, draft.folder)
+            self._describe(store, folder.manifest, folder.path)
+            self._literals.link(store, folder)
             return counts
 
         def stage_again(store: GraphStore) -> None:

@@ -10,8 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from kgsync.errors import KgsyncError, StoreError
 from kgsync.graph.port import GraphStore, TripleSource
-from kgsync.graph.rights import check_rights
-from kgsync.graph.stores import StoreTarget, opened
+from kgsync.graph.stores import StoreTarget, check_rights, opened
 from kgsync.graph.versions import VersionList
 from kgsync.source.reading import versions_of
 from kgsync.source.settings import ReadingSettings

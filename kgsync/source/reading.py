@@ -102,7 +102,8 @@ class Earlier:
         if current is None:
             return cls(TermIndex(key), None, costs=costs)
         source = TripleSource(current.graph_version.graph, settings.scope_text())
-        skipped = Skipped(**{name: current.skipped[name] for name in vars(Skipped())})
+        counts = current.skipped
+        skipped = Skipped(**{name: counts[name] for name in vars(Skipped())})
         base = Base(source, current.edges, current.triples, skipped)
         often = seconds_of(settings.source.full_scan_every)
         # A clock that was ahead must not delay it.
@@ -166,6 +167,7 @@ def read_version(
         )
     before = earlier.base.edges if earlier.base else Snapshot.empty()
     old, _ = filters.apply(before, fetched.terms)
+    old_size = len(old)
     change = _change(fetched, filters, (old, edges), splitter)
     return Reading(
         version=version,
@@ -175,7 +177,7 @@ def read_version(
         dropped=dropped,
         split=split,
         change=change,
-        removed_share=len(change.deleted_triples) / len(old) if len(old) else 0.0,
+        removed_share=len(change.deleted_triples) / old_size if old_size else 0.0,
         costs=earlier.costs.to_json(),
         files=files,
     )

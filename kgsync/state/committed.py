@@ -1,4 +1,4 @@
-"""The data of a version: written into a folder, and checked when read back."""
+"""The data of a version: written into a folder, checked when read back, shown in current.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.numpy
 
-from kgsync.common.checksums import FOLDER, RecordedFiles
+from kgsync.common.durable import RecordedFiles
 from kgsync.errors import StateError
 from kgsync.graph.living import Living
 from kgsync.graph.snapshot import Snapshot
@@ -20,12 +20,29 @@ from kgsync.graph.terms import Ids, TermIndex, TermTable
 from kgsync.graph.versions import GraphVersion
 from kgsync.state.directory import State, VersionFolder
 from kgsync.state.manifest import Manifest
-from kgsync.state.sidecar import TENSORS, Sidecar, read_tables, write_sidecar
-from kgsync.state.tensors import dump_tensors
+from kgsync.state.sidecar import (
+    FOLDER,
+    FORMAT,
+    TENSORS,
+    Sidecar,
+    read_tables,
+    sidecar_files,
+    write_sidecar,
+)
+from kgsync.state.tensors import dump_tensors, map_tables
 
-__all__ = ["CommittedVersion", "GraphData", "current_version", "kept_version", "write_version"]
+__all__ = [
+    "CommittedVersion",
+    "GraphData",
+    "current_version",
+    "kept_version",
+    "show_current",
+    "write_version",
+]
 
 _TERMS, _EDGES = "terms.parquet", "edges.safetensors"
+_SHOWN = "current.json"
+"""The stable entry point for reading a state without kgsync."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +180,42 @@ def kept_version(state: State, number: int) -> CommittedVersion:
     return CommittedVersion(folder)
 
 
+def show_current(state: State, folder: VersionFolder) -> None:
+    """Write a version into current.json, if it is not there; only called under the lock.
+
+    Args:
+        state: The state.
+        folder: Its committed version.
+
+    Raises:
+        StateCorruptedError: The committed version cannot be read.
+        StateWriteError: Writing to disk failed.
+    """
+    shown, manifest = state.recall(_SHOWN), folder.manifest
+    if isinstance(shown, dict) and (shown.get("version"), shown.get("created")) == (
+        manifest.version,
+        manifest.created,
+    ):
+        return
+    state.remember(_SHOWN, _shown(folder))
+
+
+def _shown(folder: VersionFolder) -> dict[str, Any]:
+    manifest = folder.manifest
+    tensors = map_tables(folder.path / FOLDER / TENSORS)
+    return {
+        "format": FORMAT,
+        "version": manifest.version,
+        "previous": manifest.previous,
+        "graph_version": manifest.graph_version["name"],
+        "created": manifest.created,
+        "folder": f"{folder.path.name}/{FOLDER}",
+        "model": manifest.model,
+        "dimension": int(tensors["entity"].shape[1]),
+        "files": sidecar_files(manifest.files),
+    }
+
+
 def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> dict[str, dict[str, Any]]:
     """Write the files of a version into a draft folder.
 
@@ -172,12 +225,12 @@ def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> dict[str, 
     Raises:
         OSError: Writing to disk failed.
     """
-    files, sidecar_files = RecordedFiles(draft / "graph"), RecordedFiles(draft / FOLDER)
-    _write_graph(files, graph)
-    write_sidecar(sidecar_files, sidecar)
+    graph_files, files = RecordedFiles(draft / "graph"), RecordedFiles(draft / FOLDER)
+    _write_graph(graph_files, graph)
+    write_sidecar(files, sidecar)
     found = {
         f"{each.folder.name}/{name}": about
-        for each in (files, sidecar_files)
+        for each in (graph_files, files)
         for name, about in each.recorded.items()
     }
     return dict(sorted(found.items()))

@@ -30,7 +30,6 @@ checksum does not match.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -40,14 +39,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgsync.common.durable import sealed, sync_to_disk, unsealed, write_file
+from kgsync.common.durable import sync_to_disk
 from kgsync.common.locks import HeldError, take_lock
-from kgsync.errors import StateCorruptedError, StateError, StateLockedError, StateWriteError
-from kgsync.graph.stores import checked_path
+from kgsync.errors import StateCorruptedError, StateError, StateLockedError
+from kgsync.state.folder import Pointer, StateFolder
 from kgsync.state.history import Entry, History
-from kgsync.state.identity import create_identity, reseal_identity, uuid_of
 from kgsync.state.manifest import Manifest
-from kgsync.state.pointer import Pointer
 from kgsync.state.version_folder import VersionFolder, write_manifest
 
 __all__ = ["State", "VersionFolder"]
@@ -56,8 +53,8 @@ _FOLDER = re.compile(r"(damaged-)?(\d{6,})")
 _UNCOMMITTED = "uncommitted"
 
 
-class State:
-    """A state directory."""
+class State(StateFolder):
+    """A state directory with its versions."""
 
     def __init__(self, path: Path, store: str | None = None) -> None:
         """Use a directory; nothing is read or created yet.
@@ -69,41 +66,10 @@ class State:
         Raises:
             ConfigError: The path is not valid for a directory.
         """
-        self.path = Path(checked_path(path))
-        self._store = store
+        super().__init__(path, store)
         self._history = History(path / "history.jsonl")
         self.compared_with: str | None = None
         """Where this process has compared every description in a store with the manifests."""
-
-    @property
-    def workspace(self) -> Path:
-        """Folder in which an adapter may cache things."""
-        return self.path / "endpoint"
-
-    @property
-    def exists(self) -> bool:
-        """Whether the directory holds a state, even a damaged one."""
-        if (self.path / "state.json").exists():
-            return True
-        # A process killed while it made the state leaves a pointer to nothing.
-        return (self.path / "CURRENT").exists() and self._pointer().highest > 0
-
-    @property
-    def uuid(self) -> str:
-        """The UUID that marks what this state has published.
-
-        Raises:
-            StateError: The state is of another format or of another store.
-        """
-        return uuid_of(self.path / "state.json", self._store)
-
-    def check_identity(self) -> None:
-        """Check that this is a state of this store, in a known format.
-
-        Raises:
-            StateError: It is not.
-        """
-        uuid_of(self.path / "state.json", self._store)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -127,7 +93,9 @@ class State:
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             self._create()
-            self._complete()
+            pointer = self._pointer_or_none()
+            if pointer is not None:
+                self._complete(pointer)
             yield
         finally:
             os.close(handle)
@@ -178,8 +146,14 @@ class State:
     @property
     def history(self) -> History:
         """What was committed, without reading every manifest."""
+        return self._history_at(None)
+
+    def _history_at(self, pointer: Pointer | None) -> History:
+        """The history; the pointer is read unless the caller knows it."""
         if (self.path / "state.json").exists():
-            self._history.refresh(self._committed_after, self._entry)
+            last = self._history.read_on()
+            for number in self._committed_after(last, pointer or self._pointer_or_none()):
+                self._history.add(self._entry(number))
         return self._history
 
     def readable_versions(self) -> list[VersionFolder]:
@@ -228,8 +202,7 @@ class State:
         with self.writing(f"version {manifest.version}"):
             write_manifest(draft, manifest)
             (draft / _UNCOMMITTED).touch()
-            for folder in [*(p for p in draft.rglob("*") if p.is_dir()), draft]:
-                sync_to_disk(folder)
+            sync_to_disk(*(p for p in draft.rglob("*") if p.is_dir()), draft)
             target = self._folder(manifest.version)
             if target.exists():
                 self._replace(target, draft)
@@ -277,8 +250,7 @@ class State:
         """Make a sealed version the current one. This one rename is the commit."""
         highest = max(number, self.next_number() - 1)
         with self.writing("CURRENT"):
-            self._point(number, highest)
-            self._complete()
+            self._complete(self._point(number, highest))
 
     def superfluous(self, keep: int, current: VersionFolder) -> list[int]:
         """Versions with files, beyond the number to keep.
@@ -318,50 +290,23 @@ class State:
             return
         with self.writing("the state"):
             self._point(None, self.next_number() - 1)
-            create_identity(self.path / "state.json", self._store)
+            self._create_identity()
 
-    def _complete(self) -> None:
+    def _complete(self, pointer: Pointer) -> None:
         """Complete what a killed process or an older kgsync left; only called under the lock."""
-        pointer = self._pointer_or_none()
-        if pointer is None:
-            return
         with suppress(OSError):  # it is tried again the next time
             if not pointer.is_sealed:
-                reseal_identity(self.path / "state.json")
+                self._reseal_identity()
                 self._point(pointer.version, pointer.highest)
             if pointer.highest:
                 (self._folder(pointer.highest) / _UNCOMMITTED).unlink(missing_ok=True)
-            self.history.save()
+            self._history_at(pointer).save()
 
     def _data(self, number: int) -> list[Path]:
         try:
             return [child for child in self._folder(number).iterdir() if child.is_dir()]
         except FileNotFoundError:
             return []  # somebody has removed the whole version
-
-    def _pointer(self) -> Pointer:
-        path = self.path / "CURRENT"
-        try:
-            return Pointer.read(path)
-        except (OSError, ValueError) as error:
-            raise StateCorruptedError(f"cannot read {path}: {error}; {self._remedy()}") from error
-
-    def _pointer_or_none(self) -> Pointer | None:
-        """The pointer, or None if CURRENT is damaged."""
-        with suppress(StateCorruptedError):
-            return self._pointer()
-        return None
-
-    def _remedy(self) -> str:
-        shown = self.recall("current.json") or {}
-        which = f" (current.json names version {shown['version']})" if "version" in shown else ""
-        return (
-            f"no version is lost: choose one with `kgsync rollback`{which}, or "
-            "restore the file from a backup, or retrain with `kgsync rebuild`"
-        )
-
-    def _point(self, version: int | None, highest: int) -> None:
-        Pointer(version, highest).write(self.path / "CURRENT")
 
     def _on_disk(self, pointer: Pointer | None) -> set[int]:
         """Numbers in use, including those of versions that were set aside."""
@@ -377,9 +322,8 @@ class State:
         """Whether a version is known to have never been committed: a process was killed before."""
         return number > pointer.highest and (self._folder(number) / _UNCOMMITTED).exists()
 
-    def _committed_after(self, number: int) -> list[int]:
+    def _committed_after(self, number: int, pointer: Pointer | None) -> list[int]:
         """Committed versions after one, ascending."""
-        pointer = self._pointer_or_none()
         if pointer is not None and not self._folder(max(number, pointer.highest) + 1).exists():
             found = [*range(number + 1, pointer.highest + 1)]
         else:
@@ -395,36 +339,6 @@ class State:
 
     def _folder(self, number: int) -> Path:
         return self.path / f"{number:06d}"
-
-    def recall(self, name: str) -> Any:
-        """The note of a name; None if there is none, or it is damaged."""
-        try:
-            return unsealed(json.loads((self.path / name).read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            return None  # it is only found out once more
-
-    def remember(self, name: str, value: dict[str, Any]) -> None:
-        """Store a note, as JSON with a checksum; only called under the lock."""
-        with self.writing(name):
-            write_file(self.path / name, json.dumps(sealed(value)))
-
-    def forget(self, name: str) -> None:
-        """Delete a note; only called under the lock."""
-        with self.writing(name):
-            (self.path / name).unlink(missing_ok=True)
-
-    @contextmanager
-    def writing(self, what: str) -> Iterator[None]:
-        """Turn a failed write into an error that says what is still safe."""
-        try:
-            yield
-        except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            remedy = "free some space" if full else "check the directory and its permissions"
-            raise StateWriteError(
-                f"cannot write {what} in {self.path}: {error}; {remedy} and run the step again. "
-                "The last committed version is untouched"
-            ) from error
 
 
 def _replaced(draft: Path) -> Path:

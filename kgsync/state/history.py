@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -65,20 +65,15 @@ class History:
         self._unwritten: list[Entry] = []
         self._is_damaged = False
 
-    def refresh(
-        self, numbers: Callable[[int], Iterable[int]], read: Callable[[int], Entry]
-    ) -> None:
-        """Read what is new in the file, and find what it lacks. Nothing is written.
-
-        Args:
-            numbers: The committed versions after one, ascending.
-            read: What the folder of a version says.
-        """
+    def read_on(self) -> int:
+        """Read what is new in the file; returns the last version that it knows, or 0."""
         self._read_on()
-        for number in numbers(next(reversed(self.entries), 0)):
-            entry = read(number)
-            self._add(entry)
-            self._unwritten.append(entry)
+        return next(reversed(self.entries), 0)
+
+    def add(self, entry: Entry) -> None:
+        """Add a version that the file lacks; it is written by `save`."""
+        self._add(entry)
+        self._unwritten.append(entry)
 
     def drop(self, versions: Iterable[int]) -> None:
         """Note that the files of versions were removed; only called under the lock."""

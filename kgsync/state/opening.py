@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgsync.common.checksums import FOLDER, read_json, recorded, sidecar_files
-from kgsync.common.durable import digest_of
+from kgsync.common.durable import digest_of, read_json, recorded
 from kgsync.errors import StateCorruptedError, StateError
-from kgsync.state.sidecar import DESCRIPTION, FORMAT, TENSORS
+from kgsync.state.sidecar import DESCRIPTION, FOLDER, FORMAT, TENSORS, sidecar_files
 
 __all__ = ["Description", "find_sidecar"]
 

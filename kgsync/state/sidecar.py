@@ -10,6 +10,7 @@ sidecar.json          what the version is, with a checksum of every other file
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,7 @@ import pyarrow.parquet as pq
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from kgsync.common.checksums import RecordedFiles
-from kgsync.common.durable import sealed
+from kgsync.common.durable import RecordedFiles, sealed
 from kgsync.errors import ConfigError
 from kgsync.state.npz import read_npz
 from kgsync.state.tensors import dump_tensors
@@ -30,6 +30,7 @@ from kgsync.state.tensors import dump_tensors
 __all__ = [
     "DESCRIPTION",
     "FILES",
+    "FOLDER",
     "FORMAT",
     "INDEX",
     "TENSORS",
@@ -37,11 +38,14 @@ __all__ = [
     "Sidecar",
     "load_vectors",
     "read_tables",
+    "sidecar_files",
     "write_sidecar",
 ]
 
 FORMAT = 1
 """Of sidecar.json."""
+FOLDER = "embeddings"
+"""Of the sidecar files, in the folder of a version."""
 TENSORS, INDEX, VECTORS = "tensors.safetensors", "index.parquet", "vectors.parquet"
 DELTA, DESCRIPTION = "delta.parquet", "sidecar.json"
 FILES = {
@@ -114,6 +118,14 @@ def _write_data(files: RecordedFiles, sidecar: Sidecar) -> None:
             use_dictionary=["kind"],
             use_byte_stream_split=["vector.list.element"],
         )
+
+
+def sidecar_files(files: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Those files of a version that are sidecar files, by their names in their own folder."""
+    inside = f"{FOLDER}/"
+    return {
+        name.removeprefix(inside): about for name, about in files.items() if name.startswith(inside)
+    }
 
 
 def read_tables(folder: Path) -> dict[str, Table]:

@@ -18,10 +18,14 @@ from kgsync.common.listener import Phases
 from kgsync.common.memory import forget_peak, peak_mb
 from kgsync.errors import KgsyncError, StateCorruptedError, StateError, StateWriteError
 from kgsync.graph.reading import Reading
-from kgsync.state.committed import CommittedVersion, current_version, write_version
+from kgsync.state.committed import (
+    CommittedVersion,
+    current_version,
+    show_current,
+    write_version,
+)
 from kgsync.state.contents import Contents, Learned, prepare
 from kgsync.state.directory import State, VersionFolder
-from kgsync.state.entry import show_current
 from kgsync.state.report import StepReport
 from kgsync.state.settings import VersionSettings
 

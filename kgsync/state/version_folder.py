@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgsync.common.checksums import read_json, sha256_of
-from kgsync.common.durable import digest_of, write_file
+from kgsync.common.durable import digest_of, read_json, sha256_of, write_file
 from kgsync.errors import StateCorruptedError
 from kgsync.state.manifest import Manifest
 

@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kgsync.common.checksums import FOLDER
 from kgsync.errors import StateCorruptedError, StateError, UnknownTermError
 from kgsync.graph.terms import TermTable
-from kgsync.state.mapping import map_tables
 from kgsync.state.opening import Description
-from kgsync.state.sidecar import INDEX, TENSORS
+from kgsync.state.sidecar import FOLDER, INDEX, TENSORS
+from kgsync.state.tensors import map_tables
 
 if TYPE_CHECKING:
     from kgsync.graph.terms import Ids

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pyoxigraph as ox
 
 from kgsync import KGSync
-from kgsync.common.checksums import RecordedFiles
+from kgsync.common.durable import RecordedFiles
 from kgsync.config import PublishSettings, StateSettings
 from kgsync.graph.living import Living
 from kgsync.graph.terms import TermIndex, TermTable

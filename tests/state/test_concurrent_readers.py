@@ -15,7 +15,7 @@ import pytest
 
 import kgsync
 from kgsync import KGSync
-from kgsync.common import checksums as files
+from kgsync.common import durable as files
 from kgsync.config import PublishSettings, StateSettings
 from kgsync.state import opening
 from kgsync.state.directory import State

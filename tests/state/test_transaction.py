@@ -12,8 +12,8 @@ import pytest
 
 from kgsync import KGSync
 from kgsync.adapters.oxigraph.store import OxigraphStore
-from kgsync.common import checksums
-from kgsync.common.checksums import RecordedFiles
+from kgsync.common import durable
+from kgsync.common.durable import RecordedFiles
 from kgsync.common.listener import Events, Phases
 from kgsync.config import PublishSettings
 from kgsync.errors import KgsyncError, StateError
@@ -78,13 +78,13 @@ def test_no_file_of_a_new_version_is_read_back(
     sync = sync_of(fill(ox.Store()), tmp_path / "state", literals=literals)
     sync.step()
     read: list[Path] = []
-    real = checksums.sha256_of
+    real = durable.sha256_of
 
     def noting(path: Path) -> str:
         read.append(path)
         return real(path)
 
-    for module in ("common.checksums", "state.version_folder"):
+    for module in ("common.durable", "state.version_folder"):
         monkeypatch.setattr(f"kgsync.{module}.sha256_of", noting)
     sync.step()
     assert read

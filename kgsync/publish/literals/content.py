@@ -16,14 +16,19 @@ import pyarrow.parquet as pq
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from kgsync.common.checksums import RecordedFiles, recorded
-from kgsync.common.durable import UNFINISHED, sealed, sync_to_disk, unsealed
+from kgsync.common.durable import (
+    UNFINISHED,
+    RecordedFiles,
+    recorded,
+    sealed,
+    sync_to_disk,
+    unsealed,
+)
 from kgsync.errors import StateCorruptedError
 from kgsync.queries import is_iri
 from kgsync.state.delta import blocks, distances
-from kgsync.state.mapping import map_tables
 from kgsync.state.sidecar import INDEX, TENSORS, Sidecar
-from kgsync.state.tensors import dump_tensors
+from kgsync.state.tensors import dump_tensors, map_tables
 
 __all__ = ["KINDS", "Changes", "Content", "Names", "is_writable"]
 

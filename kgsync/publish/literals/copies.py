@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from kgsync import queries
-from kgsync.common.checksums import FOLDER
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import FlushingStore, GraphStore
 from kgsync.publish.literals.content import Changes, Content, Names
@@ -26,7 +25,7 @@ from kgsync.publish.literals.graph import LiteralGraph
 from kgsync.publish.metadata.graph import LiteralCopy, MetadataGraph
 from kgsync.publish.settings import PublishSettings
 from kgsync.state.directory import State, VersionFolder
-from kgsync.state.sidecar import INDEX, TENSORS, VECTORS
+from kgsync.state.sidecar import FOLDER, INDEX, TENSORS, VECTORS
 
 __all__ = ["LiteralCopies"]
 

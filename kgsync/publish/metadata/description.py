@@ -7,6 +7,7 @@ our own terms, and `shapes.ttl` defines the structure of a metadata graph.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,6 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from rdflib import DCTERMS, PROV, RDF, RDFS, VOID, XSD, Graph, Literal, Namespace, URIRef
 
 from kgsync.graph.port import OUTPUT_GRAPH
-from kgsync.publish.metadata.measures import measures, quality_measures
 from kgsync.state.manifest import Manifest
 from kgsync.state.sidecar import FILES
 
@@ -36,6 +36,38 @@ _COUNTS = {
     "deleted_entities": KGE.deletedEntities,
     "added_relations": KGE.addedRelations,
     "deleted_relations": KGE.deletedRelations,
+}
+
+_Measure = tuple[str, float]
+"""Name in the vocabulary, and value."""
+
+_QUALITY = {
+    "mr": "meanRank",
+    "mrr": "meanReciprocalRank",
+    "mrr_error": "meanReciprocalRankError",
+    "hits@1": "hitsAt1",
+    "hits@3": "hitsAt3",
+    "hits@10": "hitsAt10",
+    "hits@100": "hitsAt100",
+    "triples": "testTriples",
+    "sampled_from": "testTriplesAvailable",
+}
+_VALIDATION = {"hits@10": "validationHitsAt10", "hits@10_error": "validationHitsAt10Error"}
+_PHASES = {
+    "fetch": "fetchSeconds",
+    "compile": "compileSeconds",
+    "train": "trainSeconds",
+    "start vectors": "startVectorsSeconds",
+    "update": "updateSeconds",
+    "evaluate": "evaluateSeconds",
+    "adopt": "adoptSeconds",
+}
+_COST = {"score_evaluations": "scoreEvaluations", "gradient_steps": "gradientSteps"}
+_REPORT = {
+    "epochs": "epochs",
+    "best_epoch": "bestEpoch",
+    "peak_memory_mb": "peakMemory",
+    "scores_per_second": "scoresPerSecond",
 }
 
 
@@ -158,8 +190,8 @@ class _About:
         if manifest.software:
             self.add(software, DCAT.version, Literal(manifest.software))
         self._settings(run)
-        self._evaluations(run, MLS.hasOutput, "", measures(report))
-        before = quality_measures(report.get("quality_before"))
+        self._evaluations(run, MLS.hasOutput, "", _measures(report))
+        before = _quality_measures(report.get("quality_before"))
         self._evaluations(run, KGE.evaluationBefore, "before-", before)
 
     def _settings(self, run: str) -> None:
@@ -176,7 +208,7 @@ class _About:
                 self.add(setting, MLS.hasValue, _value(value))
 
     def _evaluations(
-        self, run: str, relation: URIRef, prefix: str, found: Iterable[tuple[str, float]]
+        self, run: str, relation: URIRef, prefix: str, found: Iterable[_Measure]
     ) -> None:
         for measure, value in found:
             evaluation = f"{self._version}-{prefix}{measure}"
@@ -227,3 +259,29 @@ def _without_secrets(url: str) -> str:
     parts = urlsplit(url)
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
     return urlunsplit(bare)
+
+
+def _measures(report: dict[str, Any]) -> list[_Measure]:
+    """All metrics of a report in JSON that have a finite value."""
+    found = _quality_measures(report["quality"])
+    found += _named(_VALIDATION, report.get("validation") or {})
+    for kind, change in (report.get("stability") or {}).items():
+        if change is not None:
+            sampled = change["sample"] < change["shared"]
+            values = {"nmc": change["nmc"], "error": change["error"] if sampled else None}
+            names = {"nmc": f"{kind}MeanChange", "error": f"{kind}MeanChangeError"}
+            found += _named(names, values)
+    found += _named(_PHASES, report["seconds"])
+    found.append(("seconds", sum(report["seconds"].values())))
+    found += _named(_COST, report["cost"])
+    return found + _named(_REPORT, report)
+
+
+def _quality_measures(quality: dict[str, float] | None) -> list[_Measure]:
+    """The metrics of link prediction, if it was measured."""
+    return _named(_QUALITY, quality or {})
+
+
+def _named(names: dict[str, str], values: dict[str, Any]) -> list[_Measure]:
+    chosen = ((name, values.get(key)) for key, name in names.items())
+    return [(name, value) for name, value in chosen if value is not None and math.isfinite(value)]

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from rdflib import Graph
+import pyoxigraph as ox
+from rdflib import Graph, Literal, URIRef
+from rdflib.term import Node
 
 from kgsync import queries
-from kgsync.errors import PermanentStoreError
+from kgsync.errors import ConfigError, PermanentStoreError
 from kgsync.graph.port import GraphStore
 from kgsync.publish.metadata.description import (
     dataset_iri,
@@ -23,7 +25,6 @@ from kgsync.publish.metadata.description import (
     source_iri,
     version_iri,
 )
-from kgsync.publish.metadata.terms import oxigraph_triples
 from kgsync.state.manifest import Manifest
 
 __all__ = ["LiteralCopy", "MetadataGraph"]
@@ -127,7 +128,7 @@ class MetadataGraph:
             graph=self.graph,
             nodes=sorted({*self._nodes(store, manifest.version), *_own(triples, version, run)}),
             source=source_iri(self.graph, manifest),
-            triples=oxigraph_triples(triples),
+            triples=_oxigraph_triples(triples),
         )
         store.update(update)
 
@@ -230,3 +231,26 @@ def _is_once(time: str, found: list[str]) -> bool:
     except ValueError:
         return False
     return times == [datetime.fromisoformat(time)]
+
+
+def _oxigraph_triples(graph: Graph) -> list[ox.Triple]:
+    """The triples of a graph without blank nodes, validated.
+
+    Raises:
+        ConfigError: A store would refuse a term.
+    """
+    try:
+        return [ox.Triple(_name(s), _name(p), _term(o)) for s, p, o in graph]
+    except ValueError as error:
+        raise ConfigError(f"invalid triples: {error}") from None
+
+
+def _name(term: Node) -> ox.NamedNode:
+    return ox.NamedNode(str(term))
+
+
+def _term(term: Node) -> ox.NamedNode | ox.Literal:
+    if isinstance(term, URIRef):
+        return ox.NamedNode(str(term))
+    datatype = term.datatype if isinstance(term, Literal) else None
+    return ox.Literal(str(term), datatype=ox.NamedNode(str(datatype)) if datatype else None)
