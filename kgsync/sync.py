@@ -12,26 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgsync.common.listener import AnyListener, Events, Phases
-from kgsync.config import Settings, load_settings
-from kgsync.errors import ConfigError, StateError
+from kgsync.config.settings import Settings, load_sync_settings
 from kgsync.graph.stores import StoreTarget, opened, store_name
-from kgsync.service.pausing import Pause
 from kgsync.service.status import Status, status_of
-from kgsync.service.taking import plan_next, take_next
+from kgsync.service.taking import accept_removal, end_pause, plan_next, take_next
 from kgsync.source.source import Source
 from kgsync.state.committed import CommittedVersion, current_version, kept_version
-from kgsync.state.sidecar import load_vectors
 from kgsync.state.transaction import Transaction, transaction
 from kgsync.training.entry import adopt_as, learn_as
 from kgsync.vectors.reader import Reader
 
 if TYPE_CHECKING:
-    from kgsync.graph.port import GraphStore
-    from kgsync.publish.target import PublishTarget
     from kgsync.service.schedule import Schedule
-    from kgsync.state.contents import Learned
     from kgsync.state.report import Plan, StepReport
-    from kgsync.training.trained import Trained
 
 __all__ = ["KGSync"]
 
@@ -84,13 +77,7 @@ class KGSync(Reader):
         Raises:
             ConfigError: The file is wrong, or names no store.
         """
-        settings = load_settings(path)
-        if settings.source.store is None:
-            raise ConfigError(f"{path} names no store; set source.store")
-        if settings.state.path is None:
-            home = Path(path).parent / ".kgsync"
-            home /= store_name(settings.source.store, settings.source.graphs)
-            settings = replace(settings, state=replace(settings.state, path=str(home)))
+        settings = load_sync_settings(path)
         return cls(settings.source.store, settings=settings, listener=listener)
 
     # -- moving forward ------------------------------------------------------------------------
@@ -118,20 +105,25 @@ class KGSync(Reader):
         with self._transaction() as draft:
             self._check_settings(draft.base)
             draft.repair()
-            publish = self._publish()
-            with draft.phases("fetch"), self._opened() as store:
+            publish, source = self._publish(), self._source()
+            with (
+                draft.phases("fetch"),
+                opened(self._target, workspace=self.state.workspace) as store,
+            ):
                 publish.check(store, draft.base)
                 taken = take_next(
-                    draft,
-                    self._source(),
-                    store,
-                    allow_large_removal=allow_large_removal,
-                    now=now,
+                    draft, source, store, allow_large_removal=allow_large_removal, now=now
                 )
             if taken.reading is None:
                 return taken.report
             draft.check_space()
-            self._finish(draft, publish, self._learned(draft, draft.base))
+            learned = learn_as(
+                draft.number, draft.taken, draft.base, self.settings, draft.phases, draft.cost
+            )
+            source.remember(draft.taken, draft.number)
+            draft.write(learned)
+            publish.release(draft)  # staged, committed, shown
+            end_pause(self.state)
             return draft.done(*taken.warnings)
 
     def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
@@ -147,14 +139,22 @@ class KGSync(Reader):
         """Train from scratch on the newest graph version with the current settings."""
         with self._transaction() as draft:
             draft.rescue_base()
-            publish = self._publish()
-            with draft.phases("fetch"), self._opened() as store:
+            publish, source = self._publish(), self._source()
+            with (
+                draft.phases("fetch"),
+                opened(self._target, workspace=self.state.workspace) as store,
+            ):
                 publish.check(store, None)
-                draft.take(self._source().newest(store, draft.base))
-            learned = self._learned(draft, None)
+                draft.take(source.newest(store, draft.base))
+            learned = learn_as(
+                draft.number, draft.taken, None, self.settings, draft.phases, draft.cost
+            )
             if draft.number > 1:
                 learned = replace(learned, action="rebuilt")
-            self._finish(draft, publish, learned)
+            source.remember(draft.taken, draft.number)
+            draft.write(learned)
+            publish.release(draft)
+            end_pause(self.state)
             return draft.done()
 
     def adopt(self, file: Path | str) -> StepReport:
@@ -168,20 +168,21 @@ class KGSync(Reader):
             ConfigError: The file does not fit the model or the graph.
         """
         with self._transaction() as draft:
-            if draft.base is not None:
-                raise StateError(
-                    f"the state {self.state.path} already has versions; vectors can only be "
-                    "adopted as the first version: use another state directory"
-                )
-            vectors = load_vectors(Path(file))
-            publish = self._publish()
-            with draft.phases("fetch"), self._opened() as store:
+            vectors = draft.foreign_vectors(Path(file))
+            publish, source = self._publish(), self._source()
+            with (
+                draft.phases("fetch"),
+                opened(self._target, workspace=self.state.workspace) as store,
+            ):
                 publish.check(store, None)
-                reading = self._source().first(store)
+                reading = source.first(store)
                 draft.take(reading)
             with draft.phases("adopt"):
                 learned = adopt_as(draft.number, reading, vectors, str(file), self.settings)
-            self._finish(draft, publish, learned)
+            source.remember(draft.taken, draft.number)
+            draft.write(learned)
+            publish.release(draft)
+            end_pause(self.state)
             return draft.done()
 
     def rollback(self, version: int) -> None:
@@ -217,13 +218,7 @@ class KGSync(Reader):
             StateError: The sync is not paused.
             ConfigError: The pause has another reason, so there is nothing to accept.
         """
-        with self.state.lock():
-            pause = Pause.of(self.state, current_version(self.state))
-            if pause is None:
-                raise StateError(
-                    f"nothing is paused in {self.state.path}: there is nothing to accept"
-                )
-            pause.accept(self.state)
+        accept_removal(self.state)
 
     def status(self) -> Status:
         """Status of this sync, read from the state alone; the store is not queried."""
@@ -274,22 +269,6 @@ class KGSync(Reader):
     def _source(self) -> Source:
         return Source(self.settings, self.state, Events(self.listener))
 
-    def _opened(self) -> AbstractContextManager[GraphStore]:
-        return opened(self._target, workspace=self.state.workspace)
-
     def _check_settings(self, base: CommittedVersion | None) -> None:
         if base is not None:
             self.settings.check_meaning(base.manifest.fingerprint)
-
-    def _learned(self, draft: Transaction, base: CommittedVersion | None) -> Trained:
-        return learn_as(draft.number, draft.taken, base, self.settings, draft.phases, draft.cost)
-
-    def _finish(self, draft: Transaction, publish: PublishTarget, learned: Learned) -> None:
-        """Write the files, stage them in the store, move the pointer, show the version."""
-        self._source().remember(draft.taken, draft.number)
-        draft.write(learned)
-        with publish.held():
-            publish.stage(draft)
-            draft.commit()
-            publish.show(draft)
-        Pause.end(self.state)

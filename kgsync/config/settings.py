@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from kgsync.config.toml_files import SettingsFile
 from kgsync.errors import ConfigError, SettingsChangedError
 from kgsync.evaluation.settings import EvaluationSettings
 from kgsync.graph.settings import FilterSettings, SplitSettings
+from kgsync.graph.stores import store_name
 from kgsync.models.settings import ModelSettings
 from kgsync.publish.settings import PublishSettings
 from kgsync.service.settings import ScheduleSettings
@@ -21,7 +22,7 @@ from kgsync.source.settings import SourceSettings
 from kgsync.state.settings import StateSettings
 from kgsync.training.settings import Rates, RunSettings, TrainingSettings, UpdateSettings
 
-__all__ = ["Settings", "differences", "load_settings"]
+__all__ = ["Settings", "differences", "load_settings", "load_sync_settings"]
 
 _MEANING = "name", "dimension", "relation_dimension", "norm"
 """Settings of a model that fix what its vectors mean."""
@@ -128,6 +129,22 @@ def load_settings(path: Path | str) -> Settings:
         ConfigError: The file cannot be read, or a key or value is wrong.
     """
     return SettingsFile(Path(path)).build(Settings)
+
+
+def load_sync_settings(path: Path | str) -> Settings:
+    """Read a `kgsync.toml` that names a store; its state is beside it, unless it says where.
+
+    Raises:
+        ConfigError: The file is wrong, or names no store.
+    """
+    settings = load_settings(path)
+    source, state = settings.source, settings.state
+    if source.store is None:
+        raise ConfigError(f"{path} names no store; set source.store")
+    if state.path is None:
+        home = Path(path).parent / ".kgsync" / store_name(source.store, source.graphs)
+        settings = replace(settings, state=replace(state, path=str(home)))
+    return settings
 
 
 def differences(then: dict[str, Any], now: dict[str, Any]) -> str:

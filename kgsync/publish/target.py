@@ -121,6 +121,18 @@ class PublishTarget:
         finally:
             self._kept = None
 
+    def release(self, draft: Transaction) -> None:
+        """Stage a written version, commit it, and show it; the store is opened once.
+
+        Raises:
+            StoreError: The store cannot be written, or what is there is not ours.
+            StateError: A file to publish is damaged, or writing to disk failed.
+        """
+        with self.held():
+            self.stage(draft)
+            draft.commit()  # the one pointer
+            self.show(draft)  # completed by the next step if it is cut off
+
     def stage(self, draft: Transaction) -> None:
         """Describe a version before its commit, and copy its vectors if `literals` is set.
 

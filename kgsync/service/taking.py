@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kgsync.common.durations import seconds_of
 from kgsync.common.listener import Listener
-from kgsync.errors import TransientStoreError
+from kgsync.errors import StateError, TransientStoreError
 from kgsync.graph.port import GraphStore
 from kgsync.graph.reading import Reading
 from kgsync.service.guards.removal import RemovalGuard
@@ -16,12 +16,12 @@ from kgsync.source.gathering import Choice, Waiting
 from kgsync.source.reading import note_reading
 from kgsync.source.settling import wait_for_rest
 from kgsync.source.source import Source
-from kgsync.state.committed import CommittedVersion
+from kgsync.state.committed import CommittedVersion, current_version
 from kgsync.state.directory import State
 from kgsync.state.report import Plan, StepReport
 from kgsync.state.transaction import Transaction
 
-__all__ = ["Taken", "plan_next", "take_next"]
+__all__ = ["Taken", "accept_removal", "end_pause", "plan_next", "take_next"]
 
 _NOTABLE_SHARE = 0.001
 """Share of a live graph's edges; if more are gone, they may come back soon."""
@@ -118,6 +118,7 @@ def take_next(
             lambda: source.read(store, ahead, base, now=now),
             draft,
             source,
+            doubtful=paused is not None,
             shared=store.capabilities.shared,
             accepts=accepts,
         )
@@ -134,11 +135,31 @@ def take_next(
     return Taken(reading, nothing, outlook.warnings(reading))
 
 
+def accept_removal(state: State) -> None:
+    """Accept the large removal that paused a sync: the next step applies it.
+
+    Raises:
+        StateError: The sync is not paused.
+        ConfigError: The pause has another reason, so there is nothing to accept.
+    """
+    with state.lock():
+        pause = Pause.of(state, current_version(state))
+        if pause is None:
+            raise StateError(f"nothing is paused in {state.path}: there is nothing to accept")
+        pause.accept(state)
+
+
+def end_pause(state: State) -> None:
+    """A version was taken: the incident that paused the sync, if there was one, is over."""
+    Pause.end(state)
+
+
 def _read_carefully(
     read: Callable[[], Choice],
     draft: Transaction,
     source: Source,
     *,
+    doubtful: bool,
     shared: bool,
     accepts: Callable[[Reading], bool],
 ) -> Choice:
@@ -148,6 +169,7 @@ def _read_carefully(
         read: Reads the version to take.
         draft: Takes what is read, if it meets the requirements.
         source: Its settings, and who hears what is waited for.
+        doubtful: Whether the sync is paused: the graph may be on its way back.
         shared: Whether others may be filling the graph.
         accepts: Whether a reading is to be taken as it is.
 
@@ -161,7 +183,7 @@ def _read_carefully(
     if accepts(reading):
         return choice
     notable = reading.version.live and reading.removed_share > _NOTABLE_SHARE
-    doubtful = Pause.of(draft.state, draft.base) is not None or (shared and notable)
+    doubtful = doubtful or (shared and notable)
     if doubtful and reading.change and draft.base is not None and seconds_of(settle):
         again = _read_at_rest(reading, lambda: read().reading, settle, source.listener)
         draft.take(again)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 from kgsync.common.cost import Cost
 from kgsync.common.events import AbandonedError, Committed, Failed, Rejected
@@ -28,6 +29,7 @@ from kgsync.state.contents import Contents, Learned, prepare
 from kgsync.state.directory import State, VersionFolder
 from kgsync.state.report import StepReport
 from kgsync.state.settings import VersionSettings
+from kgsync.state.sidecar import load_vectors
 
 __all__ = ["Requirement", "Transaction", "transaction"]
 
@@ -237,6 +239,20 @@ class Transaction:
         if count:
             why = "because the store refuses their IRIs; they are in the sidecar files"
             self.warn(f"{count:,} vector(s) were not written as literals, {why}")
+
+    def foreign_vectors(self, file: Path) -> dict[str, tuple[list[str], Any]]:
+        """Vectors to adopt as the first version, by kind: IRIs and their vectors.
+
+        Raises:
+            StateError: The state already has versions.
+            ConfigError: The file cannot be read, or has another layout.
+        """
+        if self.base is not None:
+            raise StateError(
+                f"the state {self.state.path} already has versions; vectors can only be adopted "
+                "as the first version: use another state directory"
+            )
+        return load_vectors(file)
 
     def restore(self, chosen: CommittedVersion) -> None:
         """Take an older version, as it is, in place of a new one.
