@@ -10,7 +10,7 @@ from kgsync.common.listener import Listener
 from kgsync.errors import StateError, TransientStoreError
 from kgsync.graph.port import GraphStore
 from kgsync.graph.reading import Reading
-from kgsync.service.guards.removal import RemovalGuard
+from kgsync.service.guards import guards
 from kgsync.service.pausing import Pause, pausing
 from kgsync.source.gathering import Choice, Waiting
 from kgsync.source.reading import note_reading
@@ -106,7 +106,8 @@ def take_next(
     def accepts(reading: Reading) -> bool:
         return allow_large_removal or (paused is not None and paused.allows(reading))
 
-    draft.require(RemovalGuard(source.settings.source.max_removed, accepts))
+    for guard in guards(source.settings, accepts):
+        draft.require(guard)
     with pausing(state, base):
         outlook = source.look(store, base, state.history.graph_versions)
         nothing = draft.nothing_new(outlook.warnings(None))

@@ -50,7 +50,7 @@ def test_a_version_that_a_guard_refuses_leaves_no_trace(
     sync.step()
     before = sorted(path.name for path in (tmp_path / "state").iterdir())
     with monkeypatch.context() as patch:
-        patch.setattr("kgsync.service.taking.RemovalGuard", Guard)
+        patch.setattr("kgsync.service.guards.removal.RemovalGuard", Guard)
         with pytest.raises(RefusedError, match="entities"):
             sync.step()
     assert sync.status().version == 1

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from kgsync.errors import LargeRemovalError
 from kgsync.graph.reading import Reading
 from kgsync.source.reading import named
+from kgsync.source.settings import ReadingSettings
 from kgsync.state.transaction import Transaction
 
-__all__ = ["RemovalGuard"]
+__all__ = ["RemovalGuard", "guard"]
+
+
+def guard(settings: ReadingSettings, accepts: Callable[[Reading], bool]) -> RemovalGuard:
+    """The guard with the limit of the settings."""
+    return RemovalGuard(settings.source.max_removed, accepts)
 
 
 @dataclass(frozen=True)
