@@ -223,7 +223,8 @@ class _Graph:
         self.name = sync.state.path.name
         times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
         self.file = RunFile(sync.state, times)
-        self.tell = Events(*run_listeners(self.name, self.file))
+        self._listeners = run_listeners(self.name, self.file)
+        self.tell = Events(*self._listeners)
         """Tells whoever hears the events of this graph."""
         self.job: str = ""
         self._hurried: int | None = None
@@ -234,7 +235,7 @@ class _Graph:
     def abandoning(self, stopping: threading.Event) -> Iterator[None]:
         """Let steps be abandoned for a while."""
         listener = self.sync.listener
-        self.tell = Events(*run_listeners(self.name, self.file), listener)
+        self.tell = Events(*self._listeners, listener)
         self.sync.listener = Events(_Abandoning(stopping), self.tell)
         try:
             yield

@@ -35,7 +35,7 @@ class RefusedError(KgsyncError):
 class Guard:
     """Refuses a version when there is a report."""
 
-    limit: float
+    settings: Any
     accepts: Any
 
     def check(self, draft: Transaction) -> None:
@@ -50,7 +50,7 @@ def test_a_version_that_a_guard_refuses_leaves_no_trace(
     sync.step()
     before = sorted(path.name for path in (tmp_path / "state").iterdir())
     with monkeypatch.context() as patch:
-        patch.setattr("kgsync.service.guards.removal.RemovalGuard", Guard)
+        patch.setattr("kgsync.service.guards.removal.guard", Guard)
         with pytest.raises(RefusedError, match="entities"):
             sync.step()
     assert sync.status().version == 1

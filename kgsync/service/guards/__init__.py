@@ -1,7 +1,7 @@
 """Guards: conditions that a new version must meet before it becomes current, one file each.
 
-A guard is a module of this folder with a function `guard`, which makes a
-`kgsync.state.transaction.Requirement`. Every step uses all guards there are.
+A guard is a module of this folder with a class or function `guard`. It takes the arguments of
+`guards` and makes a `kgsync.state.transaction.Requirement`. Every step uses all guards.
 """
 
 from __future__ import annotations

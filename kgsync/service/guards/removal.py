@@ -14,17 +14,11 @@ from kgsync.state.transaction import Transaction
 __all__ = ["RemovalGuard", "guard"]
 
 
-def guard(settings: ReadingSettings, accepts: Callable[[Reading], bool]) -> RemovalGuard:
-    """The guard with the limit of the settings."""
-    return RemovalGuard(settings.source.max_removed, accepts)
-
-
 @dataclass(frozen=True)
 class RemovalGuard:
     """Refuses a version that removes more of the graph than `max_removed`."""
 
-    limit: float
-    """Share of the embedded edges that may go."""
+    settings: ReadingSettings
     accepts: Callable[[Reading], bool]
     """Whether a user has accepted a reading."""
 
@@ -34,13 +28,16 @@ class RemovalGuard:
         Raises:
             LargeRemovalError: Too many are.
         """
-        reading = draft.reading
-        if reading is None or reading.removed_share <= self.limit or self.accepts(reading):
+        reading, limit = draft.reading, self.settings.source.max_removed
+        if reading is None or reading.removed_share <= limit or self.accepts(reading):
             return
         error = LargeRemovalError(
             f"{named(reading.version)} would remove {reading.removed_share:.0%} of the edges, "
-            f"more than max_removed = {self.limit:.0%}; if intended, run `kgsync accept`, or "
+            f"more than max_removed = {limit:.0%}; if intended, run `kgsync accept`, or "
             "step with --allow-large-removal"
         )
         error.removed_share = reading.removed_share
         raise error
+
+
+guard = RemovalGuard

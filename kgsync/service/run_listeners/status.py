@@ -1,8 +1,7 @@
-"""Listeners of a scheduled sync: its status file, and the log."""
+"""Writes the progress of a scheduled sync into its status file."""
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from kgsync.common.events import (
@@ -17,31 +16,18 @@ from kgsync.common.events import (
     ScheduleEnded,
     StoreWaited,
 )
-from kgsync.common.listener import AnyListener
-from kgsync.errors import KgsyncError
 from kgsync.service.run_status import RunFile, moment
 
-__all__ = ["LogListener", "StatusListener", "run_listeners"]
+__all__ = ["StatusListener", "listener"]
 
 _LONG = "waiting for rest", "compile", "train", "update"
 """Phases shown in the status."""
-_log = logging.getLogger(__name__)
-
-
-def run_listeners(name: str, file: RunFile) -> tuple[AnyListener, ...]:
-    """All listeners of one scheduled sync; new ones are added here.
-
-    Args:
-        name: What the log calls the sync.
-        file: Its status file.
-    """
-    return StatusListener(file), LogListener(name)
 
 
 class StatusListener:
     """Writes the progress of a scheduled sync into its status file."""
 
-    def __init__(self, file: RunFile) -> None:
+    def __init__(self, name: str, file: RunFile) -> None:
         """Name the file."""
         self._file = file
 
@@ -84,37 +70,7 @@ class StatusListener:
         return changes
 
 
-class LogListener:
-    """Logs the events that matter to operators."""
-
-    def __init__(self, name: str) -> None:
-        """Name the sync."""
-        self._name = name
-
-    def __call__(self, event: Event) -> None:
-        """Log an event, or not."""
-        match event:
-            case Committed(version, graph_version, action, seconds):
-                done = f"version {version}: {action} from {graph_version}"
-                _log.info("%s: %s in %.1f s", self._name, done, seconds)
-                for warning in event.warnings:
-                    _log.warning("%s: %s", self._name, warning)
-            case StoreWaited(str(reason)):
-                _log.warning("%s: waiting: %s", self._name, reason)
-            case Resumed():
-                _log.info("%s: resumed", self._name)
-            case RetryPlanned(error, _, next_try):
-                _log.warning("%s: %s; next try %s", self._name, error, moment(next_try))
-            case Paused(reason, Exception() as error, news=True):
-                if isinstance(error, KgsyncError | OSError):
-                    _log.error("%s: paused: %s", self._name, reason)
-                else:
-                    text = "%s: paused by an unexpected error"
-                    _log.error(text, self._name, exc_info=error)
-            case RunEnded(outcome):
-                _log.debug("%s: %s", self._name, outcome)
-            case ScheduleEnded(error):
-                _log.error("%s: %s; its schedule has ended", self._name, error)
+listener = StatusListener
 
 
 def _ended(event: RunEnded) -> dict[str, Any]:
