@@ -37,15 +37,7 @@ class SparqlStore:
     """Reads and writes one endpoint; see `kgsync.graph.port` for the contract."""
 
     def __init__(self, endpoint: Endpoint, workspace: Path | None = None) -> None:
-        """Detect what the endpoint can do, unless that is known.
-
-        Args:
-            endpoint: Where it is.
-            workspace: Folder for cached knowledge; without it nothing is cached.
-
-        Raises:
-            StoreError: It cannot be reached, or is not a SPARQL endpoint.
-        """
+        """Detect what the endpoint can do; arguments and errors are those of `Client`."""
         self.label = str(endpoint)
         self._client = Client(endpoint, workspace)
         known = self._client.known

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kgsync import __version__
-from kgsync.cli import snapshots
+from kgsync.cli import reading, snapshots
+from kgsync.cli.options import CONFIG, Config, Json, opened_sync
 from kgsync.cli.output import output
-from kgsync.cli.reports import show_plan, show_report, show_status
+from kgsync.cli.reports import show_plan, show_report
 from kgsync.errors import KgsyncError
-
-if TYPE_CHECKING:
-    from kgsync.sync import KGSync
 
 __all__ = ["app"]
 
@@ -37,17 +32,9 @@ app = typer.Typer(
 )
 app.add_typer(snapshots.app, name="snapshots")
 
-Config = Annotated[Path, typer.Option("--config", "-c", help="Settings file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Count = Annotated[int, typer.Option("-k", min=1, help="Number of results.")]
 LargeRemoval = Annotated[
     bool, typer.Option("--allow-large-removal", help="Continue even if too many edges are removed.")
 ]
-At = Annotated[
-    int | None,
-    typer.Option("--at", metavar="VERSION", help="Older version that still has its files."),
-]
-_CONFIG = Path("kgsync.toml")
 
 
 @app.callback(invoke_without_command=True)
@@ -78,7 +65,7 @@ def init(
     auth: Annotated[
         str, typer.Option(help="Authentication at the endpoint: none, basic, digest, bearer.")
     ] = "none",
-    config: Config = _CONFIG,
+    config: Config = CONFIG,
     force: Annotated[bool, typer.Option(help="Overwrite an existing settings file.")] = False,
     json: Json = False,
 ) -> None:
@@ -101,7 +88,7 @@ def init(
     report = None
     if adopt is not None:
         try:
-            with _sync(config) as sync:
+            with opened_sync(config) as sync:
                 report = sync.adopt(adopt)
         except KgsyncError:
             config.unlink()  # so that the command can be run again
@@ -146,7 +133,7 @@ def check(
         typer.Option(help="Authentication at the endpoint: none, basic, digest, bearer."),
     ] = None,
     update_url: Annotated[str | None, typer.Option(help="SPARQL Update URL.")] = None,
-    config: Config = _CONFIG,
+    config: Config = CONFIG,
     json: Json = False,
 ) -> None:
     """Check a store: its type, features and permissions, and how kgsync would read it."""
@@ -158,10 +145,10 @@ def check(
 
 
 @app.command()
-def plan(config: Config = _CONFIG, json: Json = False) -> None:
+def plan(config: Config = CONFIG, json: Json = False) -> None:
     """Show what the next step would do, without changing anything."""
     output.json = json
-    with _sync(config) as sync:
+    with opened_sync(config) as sync:
         found = sync.plan()
     output.data(found.to_json())
     show_plan(found)
@@ -169,7 +156,7 @@ def plan(config: Config = _CONFIG, json: Json = False) -> None:
 
 @app.command()
 def step(
-    config: Config = _CONFIG,
+    config: Config = CONFIG,
     all_: Annotated[bool, typer.Option("--all", help="Repeat until nothing is new.")] = False,
     allow_large_removal: LargeRemoval = False,
     now: Annotated[
@@ -179,7 +166,7 @@ def step(
 ) -> None:
     """Take the next graph version: update the vectors, commit and publish them."""
     output.json = json
-    with _sync(config) as sync:
+    with opened_sync(config) as sync:
         while True:
             report = sync.step(allow_large_removal=allow_large_removal, now=now)
             show_report(report)
@@ -193,7 +180,7 @@ def step(
 def run(
     config: Annotated[
         list[Path], typer.Option("--config", "-c", help="Settings file; repeat for more graphs.")
-    ] = [_CONFIG],  # noqa: B006
+    ] = [CONFIG],  # noqa: B006
     every: Annotated[
         str | None, typer.Option(help="Interval between runs, like 30s, 15m, 2h, 1d.")
     ] = None,
@@ -211,10 +198,10 @@ def run(
 
 
 @app.command()
-def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
+def rebuild(config: Config = CONFIG, json: Json = False) -> None:
     """Train from scratch on the newest graph version with the current settings."""
     output.json = json
-    with _sync(config) as sync:
+    with opened_sync(config) as sync:
         report = sync.rebuild()
     output.data(report.to_json())
     show_report(report)
@@ -223,7 +210,7 @@ def rebuild(config: Config = _CONFIG, json: Json = False) -> None:
 @app.command()
 def rollback(
     version: Annotated[int, typer.Argument(help="Number of a version that still has its files.")],
-    config: Config = _CONFIG,
+    config: Config = CONFIG,
     json: Json = False,
 ) -> None:
     """Make an older version current again, in the state and in the store.
@@ -231,7 +218,7 @@ def rollback(
     The next step continues from that version and takes the later graph versions again.
     """
     output.json = json
-    with _sync(config) as sync:
+    with opened_sync(config) as sync:
         sync.rollback(version)
         found = sync.status()
     output.data(found.to_json())
@@ -239,10 +226,10 @@ def rollback(
 
 
 @app.command()
-def accept(config: Config = _CONFIG, json: Json = False) -> None:
+def accept(config: Config = CONFIG, json: Json = False) -> None:
     """Accept the large removal that paused the sync, so that it is applied."""
     output.json = json
-    with _sync(config) as sync:
+    with opened_sync(config) as sync:
         sync.accept()
         found = sync.status()
     output.data(found.to_json())
@@ -252,10 +239,10 @@ def accept(config: Config = _CONFIG, json: Json = False) -> None:
 
 
 @app.command()
-def compact(config: Config = _CONFIG, json: Json = False) -> None:
+def compact(config: Config = CONFIG, json: Json = False) -> None:
     """Rewrite an embedded store to free the disk space of deleted literals."""
     output.json = json
-    with _sync(config) as sync:
+    with opened_sync(config) as sync:
         before, after = sync.compact()
     output.data({"bytes_before": before, "bytes_after": after})
     output.text(f"{before / 2**20:,.1f} MB before, {after / 2**20:,.1f} MB after")
@@ -263,7 +250,7 @@ def compact(config: Config = _CONFIG, json: Json = False) -> None:
 
 @app.command()
 def backtest(
-    config: Config = _CONFIG,
+    config: Config = CONFIG,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("backtest"),
     models: Annotated[
         str, typer.Option(help="Models, separated by commas; default: the one in the settings.")
@@ -292,103 +279,8 @@ def backtest(
     run_backtest(config, out, _names(models), _names(methods), first, last, plots=plots)
 
 
-@app.command()
-def status(config: Config = _CONFIG, json: Json = False) -> None:
-    """Show the current version, the scheduled runs and the history."""
-    output.json = json
-    with _sync(config) as sync:
-        found, history = sync.status(), sync.history()
-    output.data({**found.to_json(), "history": [report.to_json() for report in history]})
-    show_status(found, history)
-
-
-@app.command()
-def neighbors(
-    iri: Annotated[str, typer.Argument(help="IRI of an entity.")],
-    k: Count = 10,
-    at: At = None,
-    config: Config = _CONFIG,
-    json: Json = False,
-) -> None:
-    """Show the nearest entities by cosine similarity."""
-    output.json = json
-    with _sync(config) as sync:
-        found = sync.at(at).neighbors(iri, k)
-    output.data([asdict(neighbor) for neighbor in found])
-    output.table(["entity", "cosine"], [(n.iri, f"{n.similarity:.3f}") for n in found])
-
-
-@app.command()
-def predict(
-    relation: Annotated[str, typer.Option(help="IRI of the relation.")],
-    head: Annotated[str | None, typer.Option(help="IRI of the head, to predict tails.")] = None,
-    tail: Annotated[str | None, typer.Option(help="IRI of the tail, to predict heads.")] = None,
-    k: Count = 10,
-    new_only: Annotated[bool, typer.Option(help="Leave out triples already in the graph.")] = False,
-    at: At = None,
-    config: Config = _CONFIG,
-    json: Json = False,
-) -> None:
-    """Predict the missing head or tail of a triple."""
-    output.json = json
-    with _sync(config) as sync:
-        view = sync.at(at)
-        found = view.predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
-    output.data([asdict(prediction) for prediction in found])
-    rows = [(p.iri, f"{p.score:.3f}", "in the graph" if p.known else "new") for p in found]
-    output.table(["entity", "score", ""], rows)
-
-
-@app.command()
-def export(
-    file: Annotated[
-        Path,
-        typer.Argument(help="Its suffix sets the format: .vec, .txt, .npz, .usearch, .parquet."),
-    ],
-    format_: Annotated[
-        str | None, typer.Option("--format", help="word2vec, npz, usearch or parquet.")
-    ] = None,
-    kind: Annotated[str, typer.Option(help="Kind of the vectors: entity or relation.")] = (
-        "entity"
-    ),
-    at: At = None,
-    force: Annotated[bool, typer.Option(help="Overwrite an existing file.")] = False,
-    config: Config = _CONFIG,
-    json: Json = False,
-) -> None:
-    """Export the vectors for other tools: word2vec text, npz, Parquet, usearch index."""
-    output.json = json
-    from kgsync.cli.export import export_vectors
-
-    with _sync(config) as sync:
-        export_vectors(sync, file, format_, kind, at, force=force)
-
-
-@app.command()
-def query(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="Name of a query, or SPARQL text; default: list all queries."),
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", help="File with your own query, instead of a name.")
-    ] = None,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="Parameter as name=value; repeatable.")
-    ] = None,
-    at: At = None,
-    form: Annotated[str, typer.Option("--format", help="Output: table, csv or json.")] = "table",
-    config: Config = _CONFIG,
-    json: Json = False,
-) -> None:
-    """Run a query on the published embeddings, or list the available queries."""
-    output.json = json or form == "json"
-    from kgsync.cli.query import list_queries, read_parameters, show_query
-
-    if name is None and file is None:
-        list_queries()
-    else:
-        show_query(config, name, file, read_parameters(param or []), form, at)
+for _command in (reading.status, reading.neighbors, reading.predict, reading.export, reading.query):
+    app.command()(_command)
 
 
 @app.command()
@@ -404,14 +296,6 @@ def demo(
 
     with output.listening() as listener:
         run_demo(folder, listener)
-
-
-@contextmanager
-def _sync(config: Path) -> Iterator[KGSync]:
-    from kgsync.sync import KGSync
-
-    with output.listening() as listener:
-        yield KGSync.from_config(config, listener)
 
 
 def _names(text: str) -> list[str]:

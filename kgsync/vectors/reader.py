@@ -144,15 +144,7 @@ class Reader:
         k: int = 10,
         new_only: bool = False,
     ) -> list[Prediction]:
-        """The k most plausible entities for the missing head or tail, best first.
-
-        Args:
-            relation: IRI of the relation.
-            head: IRI of the head, to predict tails.
-            tail: IRI of the tail, to predict heads.
-            k: How many.
-            new_only: Leave out triples that the graph already has.
-        """
+        """Predict the head or the tail with the current version; see `Embeddings.predict`."""
         return self._ask(
             lambda view: view.predict(
                 relation=relation, head=head, tail=tail, k=k, new_only=new_only
