@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync import KGSync
+from tests.processes import exit_code
 from tests.thinning import thinned
 from tests.worlds import GRAPHS, current_versions, disk_store, iri, quick_settings
 
@@ -53,6 +52,10 @@ def make_sync(folder: Path, killed_at: str | None = None) -> KGSync:
     )
 
 
+def step_killed_at(folder: Path, phase: str) -> None:
+    make_sync(folder, phase).step(allow_large_removal=True)
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     """The vector of an entity after two quiet steps."""
@@ -79,12 +82,7 @@ def test_a_kill_at_the_start_of_a_phase_loses_nothing(
     sync = make_sync(tmp_path)
     sync.step()
     first = sync.embedding(iri("e20"))
-    code = (
-        "import sys; from pathlib import Path; from tests.test_kill import make_sync; "
-        "make_sync(Path(sys.argv[1]), sys.argv[2]).step(allow_large_removal=True)"
-    )
-    child = subprocess.run([sys.executable, "-c", code, str(tmp_path), phase], check=False)
-    assert child.returncode == -signal.SIGKILL
+    assert exit_code(step_killed_at, tmp_path, phase) == -signal.SIGKILL
 
     survivor = make_sync(tmp_path)
     committed = 2 if phase == "publish" else 1

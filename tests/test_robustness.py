@@ -29,6 +29,7 @@ from kgsync.errors import (
 from kgsync.graph.stores import store_label, store_name
 from kgsync.state.directory import State
 from kgsync.state.sidecar import load_vectors
+from tests.processes import kgsync
 from tests.worlds import (
     GRAPHS,
     answers,
@@ -261,8 +262,7 @@ def test_what_a_killed_adoption_leaves_can_be_adopted_again(tmp_path: Path) -> N
         "vector": [[1.0, 2.0], [3.0, 4.0]],
     }
     pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
-    command = [sys.executable, "-m", "kgsync", "init", "kg", "--from", "mine.parquet", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = kgsync(tmp_path, "init", "kg", "--from", "mine.parquet", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"] == "ConfigError"
     assert not (tmp_path / "kgsync.toml").exists()
@@ -278,17 +278,11 @@ def test_iris_are_printed_as_they_are(tmp_path: Path) -> None:
     del store
     config = "[source]\nstore='kg'\n[training]\nepochs=2\n[model]\ndimension=4"
     (tmp_path / "kgsync.toml").write_text(config)
-    run = [sys.executable, "-m", "kgsync"]
-    subprocess.run([*run, "step"], cwd=tmp_path, check=True, capture_output=True)
-    shown = subprocess.run(
-        [*run, "neighbors", "urn:book:0", "-k", "50"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    assert "urn:book:1 " in shown
-    assert "urn:x:1 " in shown
+    assert kgsync(tmp_path, "step").returncode == 0
+    shown = kgsync(tmp_path, "neighbors", "urn:book:0", "-k", "50")
+    assert shown.returncode == 0
+    assert "urn:book:1 " in shown.stdout
+    assert "urn:x:1 " in shown.stdout
 
 
 def test_two_stores_never_share_a_state(tmp_path: Path) -> None:
@@ -425,8 +419,7 @@ def test_step_all_shows_what_it_committed_before_an_error(tmp_path: Path) -> Non
         "[training]\nepochs=2\n[model]\ndimension=4"
     )
     (tmp_path / "kgsync.toml").write_text(config)
-    command = [sys.executable, "-m", "kgsync", "step", "--all", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = kgsync(tmp_path, "step", "--all", "--json")
     assert done.returncode == 6
     document = json.loads(done.stdout)
     assert document["error"] == "LargeRemovalError"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing as mp
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from kgsync import KGSync, open_store
 from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
+from tests.processes import exit_code
 from tests.worlds import GRAPHS, disk_store, iri, quick_settings
 
 GRAPH, EMPTY = ox.NamedNode("urn:g"), ox.NamedNode("urn:empty")
@@ -94,13 +94,9 @@ def memory() -> Iterator[Path]:
 
 def killed(path: Path, moment: int, *, exchange: bool) -> bool:
     """Whether a compaction was killed at one moment; False if it was over before."""
-    context = mp.get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # else every child imports it all anew
-    child = context.Process(target=compacted, args=(path, moment, exchange))
-    child.start()
-    child.join()
-    assert child.exitcode in (0, -signal.SIGKILL)
-    return child.exitcode != 0
+    code = exit_code(compacted, path, moment, exchange)
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
 
 
 def moments(path: Path, *, exchange: bool) -> Iterator[int]:

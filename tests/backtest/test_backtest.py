@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from kgsync.backtest.run import backtest
 from kgsync.config import Settings, SourceSettings
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
 from kgsync.models import MODELS
+from tests.processes import python
 from tests.worlds import GRAPHS, disk_store, fill, iri, quads, quick_settings
 
 
@@ -152,10 +150,7 @@ backtest(sys.argv[1], settings(), Path(sys.argv[2]), listener=Killer())
 
 def test_a_killed_backtest_goes_on_and_ends_the_same(tmp_path: Path) -> None:
     store = disk_store(tmp_path / "kg")
-    command = [sys.executable, "-c", KILLED, str(store), str(tmp_path / "killed")]
-    root = Path(__file__).parents[2]
-    killed = subprocess.run(command, cwd=root, env={**os.environ}, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert python(KILLED, str(store), str(tmp_path / "killed")) == -signal.SIGKILL
     finished = len(RecordFolder(tmp_path / "killed").records())
     assert finished == 5
     again = backtest(store, settings(), tmp_path / "killed")

@@ -15,7 +15,8 @@ from kgsync.backtest.plots import _draw
 from kgsync.backtest.records import Method, Moment, Record
 from kgsync.cli.backtest import run_backtest
 from kgsync.errors import ConfigError
-from tests.cli.test_cli import QUICK, kgsync
+from tests.cli.test_cli import QUICK
+from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store
 
 FIGURES = {"mrr", "hits_at_10", "nmc_entities", "nmc_relations", "seconds"}

@@ -15,6 +15,7 @@ import pytest
 
 from kgsync.cli.demo import build_store
 from kgsync.config import Settings, load_settings
+from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store, iri
 
 QUICK = """
@@ -34,8 +35,8 @@ general_epochs = 4
 """
 
 
-def kgsync(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a folder."""
+def started_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder, in a new interpreter."""
     return subprocess.run(
         [sys.executable, "-m", "kgsync", *arguments],
         cwd=folder,
@@ -55,10 +56,10 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_whole_session_from_init_to_predict(tmp_path: Path) -> None:
     disk_store(tmp_path / "kg", ["1", "2"])
-    done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--dimension", "8")
+    done = started_anew(tmp_path, "init", "kg", "--graphs", GRAPHS, "--dimension", "8")
     assert done.returncode == 0, done.stderr
     assert "2 graph versions, ordered by name" in done.stdout
-    plan = kgsync(tmp_path, "plan", "--json")
+    plan = started_anew(tmp_path, "plan", "--json")
     assert json.loads(plan.stdout)["graph_version"] == GRAPHS.format(version="1")
     config = (tmp_path / "kgsync.toml").read_text()
     config = config.replace("# epochs = 1000", "epochs = 10").replace(
@@ -67,18 +68,18 @@ def test_a_whole_session_from_init_to_predict(tmp_path: Path) -> None:
     config = config.replace("# max_removed = 0.2", "max_removed = 1")
     config = config.replace("# general_epochs = 180", "general_epochs = 5")
     (tmp_path / "kgsync.toml").write_text(config)
-    done = kgsync(tmp_path, "step", "--all")
+    done = started_anew(tmp_path, "step", "--all")
     assert done.returncode == 0, done.stderr
     assert "version 2: updated" in done.stdout
-    status = json.loads(kgsync(tmp_path, "status", "--json").stdout)
+    status = json.loads(started_anew(tmp_path, "status", "--json").stdout)
     assert status["version"] == 2
     assert [report["version"] for report in status["history"]] == [1, 2]
     assert (tmp_path / ".kgsync" / "kg" / "CURRENT").is_file()
-    near = json.loads(kgsync(tmp_path, "neighbors", iri("e3"), "-k", "4", "--json").stdout)
+    near = json.loads(started_anew(tmp_path, "neighbors", iri("e3"), "-k", "4", "--json").stdout)
     assert len(near) == 4
     arguments = ("--head", iri("e3"), "--relation", iri("next"), "--json")
-    assert len(json.loads(kgsync(tmp_path, "predict", *arguments).stdout)) == 10
-    again = kgsync(tmp_path, "step")
+    assert len(json.loads(started_anew(tmp_path, "predict", *arguments).stdout)) == 10
+    again = started_anew(tmp_path, "step")
     assert again.returncode == 0
     assert "nothing new" in again.stdout
 

@@ -15,6 +15,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync.common.printable import PrintableFormatter, printable, printable_json
+from tests.processes import kgsync
 from tests.servers import faults
 from tests.servers.proxy import FaultProxy, Rule
 from tests.servers.server import Server
@@ -63,17 +64,6 @@ def test_a_record_of_a_log_is_one_line_and_its_traceback_is_harmless() -> None:
     assert text.startswith("WARNING said \\x1b]0;owned")
     assert "\\nkgsync: all is well" in text.split("\n", maxsplit=1)[0]
     assert "Traceback" in text
-
-
-def kgsync(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kgsync", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
 
 
 def on_terminal(folder: Path, *arguments: str) -> str:

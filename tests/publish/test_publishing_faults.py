@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +23,7 @@ from kgsync.errors import (
 from kgsync.graph.endpoint import Endpoint
 from kgsync.publish.metadata.description import KGE
 from tests.adapters.kinds import endpoint_of
+from tests.processes import python
 from tests.publish.described import NAME, complaints, published
 from tests.publish.test_write_back import assert_shows, sync_of, text_of
 from tests.servers import faults
@@ -241,8 +240,7 @@ def test_a_rollback_killed_in_the_middle_leaves_everything_whole(
         f"MetadataGraph.{move} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"sync_of(Path({str(store)!r}), Path({str(tmp_path)!r}), literals={mode!r}).rollback(2)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False)
-    assert done.returncode == -signal.SIGKILL
+    assert python(code) == -signal.SIGKILL
     opened = ox.Store(str(store))
     assert current_versions(opened) == ["4"]
     assert complaints(published(opened)) == ""

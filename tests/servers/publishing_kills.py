@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import multiprocessing as mp
 import random
 import signal
 import tempfile
@@ -27,6 +26,7 @@ from kgsync.publish.literals import graph as literal_graph
 from kgsync.publish.literals.content import KINDS, Content
 from kgsync.publish.literals.datatypes import encode
 from tests.adapters.kinds import endpoint_of
+from tests.processes import forks
 from tests.servers.oxigraph_server import OxigraphServer
 from tests.servers.server import Server
 from tests.servers.virtuoso import Virtuoso
@@ -150,8 +150,7 @@ def chase(server: Server, folder: Path, mode: Mode, victim: Victim, kills: int) 
     quiet.step()
     reader = _Reader(endpoint)
     reader.start()
-    context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["kgsync.sync", "kgsync.training.learning", __name__])
+    context = forks()
     while outcome.kills < kills:
         here, there = context.Pipe()
         child = context.Process(target=step, args=(endpoint, folder, mode, there))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing as mp
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -10,6 +9,7 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
+from tests.processes import forks
 from tests.servers.publishing_kills import in_the_middle, killed_in_the_middle
 
 
@@ -21,7 +21,7 @@ def publishing(pipe: Connection, messages: list[str], seconds: float) -> None:
 
 def begun(messages: list[str], seconds: float) -> tuple[BaseProcess, Connection]:
     """A process that has told its first message."""
-    context = mp.get_context("forkserver")
+    context = forks()
     here, there = context.Pipe()
     child = context.Process(target=publishing, args=(there, messages, seconds))
     child.start()

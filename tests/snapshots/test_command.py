@@ -10,7 +10,7 @@ import pytest
 
 from kgsync.graph.stores import opened
 from kgsync.graph.versions import find_versions
-from tests.cli.test_cli import kgsync
+from tests.processes import kgsync
 from tests.snapshots.files import write
 from tests.snapshots.test_changes import history
 from tests.snapshots.test_higgs import higgs

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -22,6 +20,7 @@ from kgsync.snapshots.loading import Destination, LoadedVersion, check_target, l
 from kgsync.snapshots.version import BuiltVersion
 from kgsync.snapshots.window import sliding_window
 from tests.graph.graphs import EX, edge_list, edges, ntriples, oxigraph, scanned
+from tests.processes import exit_code
 from tests.snapshots.files import timed
 
 GRAPHS = EX + "version/{version}"
@@ -178,12 +177,7 @@ def loads_and_dies(folder: Path, version: int) -> None:
 
 
 def test_a_killed_load_goes_on_where_it_was(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from tests.snapshots.test_loading import *; "
-        "loads_and_dies(Path(sys.argv[1]), 2)"
-    )
-    child = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert child.returncode == -signal.SIGKILL
+    assert exit_code(loads_and_dies, tmp_path, 2) == -signal.SIGKILL
     store = open_store(tmp_path / "kg")
     assert len(find_versions(store, GRAPHS, None).versions) == 2
     again = load(store, built(tmp_path))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from kgsync.config import StateSettings
 from kgsync.graph.versions import natural_key
 from kgsync.publish.metadata import graph as metadata
 from kgsync.state import version_folder
+from tests.processes import python
 from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, ring
 
 
@@ -88,9 +86,7 @@ def test_a_kill_leaves_a_log_that_the_next_step_completes(tmp_path: Path, moment
         + "    commit(number)\n"
         "sync.state.commit = killing\nsync.step()\n"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(command, check=False, env=os.environ, capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert python(code, str(tmp_path)) == -signal.SIGKILL
     survivor = sync_of(tmp_path / "kg", tmp_path / "state", keep=1)
     assert survivor.status().version == 2
     assert [report.version for report in survivor.history()] == [1, 2]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +16,7 @@ from kgsync import KGSync
 from kgsync.cli.app import app
 from kgsync.config import SourceSettings
 from kgsync.errors import StateCorruptedError, StateError, TransientStoreError
+from tests.processes import python
 from tests.worlds import (
     GRAPHS,
     current_versions,
@@ -75,8 +73,7 @@ def test_a_version_that_was_never_committed_is_none(tmp_path: Path) -> None:
         "from pathlib import Path; from tests.state.test_older_versions import sync_of\n"
         f"sync_of(Path({str(store)!r}), Path({str(tmp_path / 'state')!r})).step()"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, env=os.environ)
-    assert done.returncode == -signal.SIGKILL
+    assert python(code) == -signal.SIGKILL
     assert (tmp_path / "state" / "000002").is_dir()
     sync = sync_of(store, tmp_path / "state")
     with pytest.raises(StateError, match="there is no embedding version 2"):

@@ -15,6 +15,7 @@ import pytest
 
 from kgsync import KGSync, load
 from kgsync.errors import StateCorruptedError, StateError
+from tests.processes import python
 from tests.state.sidecars import current_json, embeddings, make_sync
 from tests.worlds import GRAPHS, iri
 
@@ -135,8 +136,7 @@ def test_a_kill_between_the_commit_and_current_json_is_repaired(tmp_path: Path) 
         "kgsync.state.transaction.Transaction.show = die\n"
         "sync.step()"
     )
-    child = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert child.returncode == -signal.SIGKILL
+    assert python(code, str(tmp_path)) == -signal.SIGKILL
     sync = make_sync(tmp_path)
     assert sync.state.current() is not None
     assert sync.status().version == 2

@@ -21,6 +21,7 @@ from kgsync.errors import ConfigError, StateWriteError
 from kgsync.models.base import Kind
 from kgsync.state.sidecar import load_vectors
 from kgsync.vectors.export import export, format_of
+from tests import processes
 from tests.cli.test_cli import QUICK
 from tests.state.sidecars import make_sync, random_sidecar
 from tests.worlds import GRAPHS, disk_store
@@ -210,13 +211,7 @@ def test_the_format_is_named_or_told_by_the_name() -> None:
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kgsync", "export", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return processes.kgsync(folder, "export", *arguments)
 
 
 def test_the_command_exports_the_current_version_or_a_kept_one(tmp_path: Path) -> None:
