@@ -141,6 +141,7 @@ def test_a_limit_that_was_lowered_is_found_out(
     assert scanned(SparqlStore(endpoint_of(server), tmp_path)) == expected_rows(text)
 
 
+@pytest.mark.torture
 def test_more_rows_than_virtuoso_can_hold_come_in_parts(
     new_virtuoso: Callable[..., Virtuoso], tmp_path: Path
 ) -> None:

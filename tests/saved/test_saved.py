@@ -25,6 +25,10 @@ from tests.saved.histories import (
 )
 
 _SAVED = json.loads((FOLDER / "checksums.json").read_text(encoding="utf-8"))
+_LONG = "nomisma", "distmult"
+_CASES = [
+    pytest.param(case, marks=[pytest.mark.torture] if case[:2] == _LONG else []) for case in cases()
+]
 
 
 def _need_the_same_machine() -> None:
@@ -42,7 +46,7 @@ def saved(tmp_path: Path) -> KGSync:
     return KGSync(store, GRAPHS, state=tmp_path / "state", settings=settings("transe", "cpu"))
 
 
-@pytest.mark.parametrize("case", cases(), ids=" ".join)
+@pytest.mark.parametrize("case", _CASES, ids=" ".join)
 def test_the_same_history_gives_the_same_bytes(
     case: tuple[str, str, str], request: pytest.FixtureRequest
 ) -> None:
