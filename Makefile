@@ -30,6 +30,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
 	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
 	$(BIN)/$(RECORD) Compiling tests.benchmarks.compiling
+	$(BIN)/$(RECORD) 'Updates against retraining' tests.benchmarks.updates --quick
 	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused --seconds 2
 	$(BENCH)/bin/$(RECORD) 'Two threads' tests.benchmarks.training scaling --epochs 20 --seconds 8
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
@@ -38,9 +39,11 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BENCH)/bin/$(RECORD) 'Equal quality' tests.benchmarks.training race retraining --scratch-epochs 500
 	$(BENCH)/bin/$(RECORD) 'A large update' tests.benchmarks.training update --steps pair
 	$(BENCH)/bin/$(RECORD) Growth tests.benchmarks.training growth
+	$(BIN)/$(RECORD) 'Aligned retraining' tests.benchmarks.alignment
 	$(BIN)/$(RECORD) 'Scheduled sync' tests.benchmarks.soak
 	$(BIN)/$(RECORD) 'Looks at a live graph' tests.benchmarks.live_reading
 	$(BIN)/$(RECORD) 'A graph that moves' tests.benchmarks.moving
+	$(BIN)/$(RECORD) 'Small steps' tests.benchmarks.small_steps
 	$(BIN)/$(RECORD) 'A long history' tests.benchmarks.history --versions 1000 --window 100 --open
 
 clean:

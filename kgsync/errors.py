@@ -6,7 +6,8 @@ KgsyncError                     root; the message says what happened, to what, a
 │   ├── TransientStoreError     try again later: busy, unreachable, changed while it was read
 │   └── PermanentStoreError     trying again will not help: missing, no permission, wrong answer
 ├── VersionError                the versions of the graph: none, ambiguous, broken chain, empty
-├── LargeRemovalError           a step would remove more of the graph than allowed
+├── RejectedError               a guard rejects a new version; `kgsync accept` lets it through
+│   └── LargeRemovalError       a step would remove more of the graph than allowed
 ├── StateError                  the state directory
 │   ├── StateLockedError        another process is stepping
 │   ├── StateCorruptedError     a file is missing or does not match its checksum
@@ -63,10 +64,15 @@ class VersionError(KgsyncError):
     exit_code = 4
 
 
-class LargeRemovalError(KgsyncError):
-    """A step would remove more edges than `max_removed` allows: the share `removed_share`."""
+class RejectedError(KgsyncError):
+    """A guard rejects a new version; the last one stays current, and the sync is paused."""
 
     exit_code = 6
+
+
+class LargeRemovalError(RejectedError):
+    """A step would remove more edges than `max_removed` allows: the share `removed_share`."""
+
     removed_share: float = 1.0
 
 

@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING
 from kgsync.common.listener import AnyListener, Events, Phases
 from kgsync.config.settings import Settings, load_sync_settings
 from kgsync.graph.stores import StoreTarget, opened, store_name
+from kgsync.service.next_version import accept_rejected, forget_notes, plan_next, take_next
 from kgsync.service.status import Status, status_of
-from kgsync.service.taking import accept_removal, end_pause, plan_next, take_next
 from kgsync.source.source import Source
-from kgsync.state.committed import CommittedVersion, current_version, kept_version
+from kgsync.state.committed import CommittedVersion, kept_version
 from kgsync.state.transaction import Transaction, transaction
-from kgsync.training.entry import adopt_as, learn_as
+from kgsync.training.entry import (
+    adopt_version,
+    check_alignable,
+    learn_version,
+    planned_update,
+    relearn_version,
+)
 from kgsync.vectors.reader import Reader
 
 if TYPE_CHECKING:
@@ -84,10 +90,11 @@ class KGSync(Reader):
 
     def plan(self) -> Plan:
         """What the next step would do. Nothing is written, in the state or in the store."""
-        base = current_version(self.state)
-        self._check_settings(base)
+        draft = Transaction(self.state, self.settings, Phases(Events()))  # never committed
+        self._check_settings(draft.base)
         with opened(self._target) as store:
-            return plan_next(self._source(), store, self.state, base)
+            plan = plan_next(draft, self._source(), store)
+        return replace(plan, update=planned_update(draft.reading, draft.base, self.settings))
 
     def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
         """Take one graph version: read it, update the vectors, commit and publish them.
@@ -100,7 +107,9 @@ class KGSync(Reader):
             The report; `changed` is False if nothing is new, or if the change is too small.
 
         Raises:
-            KgsyncError: The step failed; the committed version is unchanged.
+            RejectedError: A guard rejects the version; the sync is paused until `accept`.
+            KgsyncError: The step failed. Either way the committed version is unchanged: what fails
+                after the commit is a warning in the report.
         """
         with self._transaction() as draft:
             self._check_settings(draft.base)
@@ -116,15 +125,15 @@ class KGSync(Reader):
                 )
             if taken.reading is None:
                 return taken.report
+            draft.warn(*taken.warnings)
             draft.check_space()
-            learned = learn_as(
-                draft.number, draft.taken, draft.base, self.settings, draft.phases, draft.cost
+            learned = learn_version(
+                draft.taken, draft.base, self.settings, draft.phases, draft.cost
             )
-            source.remember(draft.taken, draft.number)
             draft.write(learned)
+            source.remember(draft.taken, draft.number)  # not of what a guard rejects
             publish.release(draft)  # staged, committed, shown
-            end_pause(self.state)
-            return draft.done(*taken.warnings)
+        return draft.report
 
     def catch_up(self, *, allow_large_removal: bool = False, now: bool = False) -> list[StepReport]:
         """Step until nothing is new; returns the reports of all committed versions."""
@@ -135,10 +144,22 @@ class KGSync(Reader):
                 break
         return reports
 
-    def rebuild(self) -> StepReport:
-        """Train from scratch on the newest graph version with the current settings."""
+    def rebuild(self, *, aligned: bool = False) -> StepReport:
+        """Train from scratch on the newest graph version with the current settings.
+
+        Args:
+            aligned: Bring the vectors into the space of the current ones, so that models fitted on
+                those keep working; see `kgsync.training.retraining`.
+
+        Raises:
+            StateError: With `aligned`, there are no vectors to align with, they are damaged, or of
+                another model or length.
+        """
         with self._transaction() as draft:
-            draft.rescue_base()
+            if aligned:
+                check_alignable(draft.base, self.settings)
+            else:
+                draft.rescue_base()
             publish, source = self._publish(), self._source()
             with (
                 draft.phases("fetch"),
@@ -146,16 +167,18 @@ class KGSync(Reader):
             ):
                 publish.check(store, None)
                 draft.take(source.newest(store, draft.base))
-            learned = learn_as(
-                draft.number, draft.taken, None, self.settings, draft.phases, draft.cost
-            )
+            draft.check_space()
+            given = self.settings, draft.phases, draft.cost
+            if aligned and draft.base is not None:
+                learned = relearn_version(draft.taken, draft.base, *given)
+            else:
+                learned = learn_version(draft.taken, None, *given)
             if draft.number > 1:
                 learned = replace(learned, action="rebuilt")
-            source.remember(draft.taken, draft.number)
             draft.write(learned)
+            source.remember(draft.taken, draft.number)
             publish.release(draft)
-            end_pause(self.state)
-            return draft.done()
+        return draft.report
 
     def adopt(self, file: Path | str) -> StepReport:
         """Adopt existing vectors as the first version, without training.
@@ -164,7 +187,7 @@ class KGSync(Reader):
             file: Vectors by IRI; see `kgsync.state.sidecar.load_vectors`.
 
         Raises:
-            StateError: The state already has versions.
+            StateError: The state already has versions, or the disk has no space.
             ConfigError: The file does not fit the model or the graph.
         """
         with self._transaction() as draft:
@@ -178,12 +201,11 @@ class KGSync(Reader):
                 reading = source.first(store)
                 draft.take(reading)
             with draft.phases("adopt"):
-                learned = adopt_as(draft.number, reading, vectors, str(file), self.settings)
-            source.remember(draft.taken, draft.number)
+                learned = adopt_version(reading, vectors, str(file), self.settings)
             draft.write(learned)
+            source.remember(draft.taken, draft.number)
             publish.release(draft)
-            end_pause(self.state)
-            return draft.done()
+        return draft.report
 
     def rollback(self, version: int) -> None:
         """Make an older version the current one again, in the state and in the store.
@@ -209,16 +231,15 @@ class KGSync(Reader):
             publish.stage(draft)
             draft.commit()
             publish.show(draft)
-            self._source().forget_waiting()
 
     def accept(self) -> None:
-        """Accept the large removal that paused this sync: the next step applies it.
+        """Accept what a guard rejected, like a large removal: the next step applies it.
 
         Raises:
             StateError: The sync is not paused.
             ConfigError: The pause has another reason, so there is nothing to accept.
         """
-        accept_removal(self.state)
+        accept_rejected(self.state)
 
     def status(self) -> Status:
         """Status of this sync, read from the state alone; the store is not queried."""
@@ -264,7 +285,7 @@ class KGSync(Reader):
     # -- the stations of the line --------------------------------------------------------------
 
     def _transaction(self) -> AbstractContextManager[Transaction]:
-        return transaction(self.state, self.settings, Phases(self.listener))
+        return transaction(self.state, self.settings, Phases(self.listener), forget_notes)
 
     def _source(self) -> Source:
         return Source(self.settings, self.state, Events(self.listener))

@@ -128,6 +128,12 @@ class Query:
         return Pattern(body, "\n".join(dict.fromkeys(p for p in prologues if p)))
 
     def _names_error(self, given: Mapping[str, object]) -> ConfigError:
+        needed = [p.name for p in self.parameters.values() if not p.optional]
+        missing = [name for name in needed if name not in given]
+        if missing and not given.keys() - self.parameters.keys():
+            what = "parameters" if len(missing) > 1 else "parameter"
+            how = " ".join(f"-p {name}=…" for name in missing)
+            return ConfigError(f"query {self.name} needs the {what} {', '.join(missing)}: {how}")
         wanted = ", ".join(sorted(self.parameters)) or "none"
         names = ", ".join(sorted(given)) or "none"
         return ConfigError(f"query {self.name} takes the parameters {wanted}; given: {names}")

@@ -11,7 +11,7 @@ from tempfile import gettempdir
 
 import pytest
 
-from kgsync.training.cpu.texts import digest_of_texts
+from kgsync.training.cpu.kernel_texts import digest_of_texts
 
 pytest_plugins = ["tests.servers.fixtures"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from kgsync import KGSync, queries
 from kgsync.cli.demo import run_demo
 from kgsync.cli.demo_graph import BASE, HEROINE
-from kgsync.cli.query import table_lines
+from kgsync.cli.query import result_lines
 from kgsync.common.listener import SilentListener
 from kgsync.graph.table import Table
 from kgsync.queries import Parameter, Query
@@ -153,7 +153,7 @@ def section(sync: KGSync, query: Query, hidden: str) -> str:
         lines.append("")
     command = " ".join(["kgsync query", query.name, *(f"-p {n}={v}" for n, v in given.items())])
     shown = Table(table.columns, table.rows[:_SHOWN])
-    lines += ["```", f"$ {command}", *(table_lines(shown) if table.rows else ["no rows"])]
+    lines += ["```", f"$ {command}", *(result_lines(shown) if table.rows else ["no rows"])]
     if len(table) > _SHOWN:
         lines.append(f"… {len(table):,} rows in all")
     return "\n".join([*lines, "```", ""]).replace(hidden, "/path/to")

@@ -17,7 +17,7 @@ from tests.worlds import GRAPHS, current_versions, disk_store, iri, quick_settin
 
 PHASES = [
     "fetch",
-    "start vectors",
+    "initial vectors",
     "evaluate",
     "update",
     "write",

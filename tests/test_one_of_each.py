@@ -46,6 +46,8 @@ def imported(path: Path) -> set[str]:
         ("fcntl.flock(", "kgsync/common/locks.py"),
         ("random.uniform(", "kgsync/common/retrying.py"),
         ("str.maketrans(", "kgsync/common/rdf_terms.py"),
+        ("https://w3id.org/kgsync/ns#", "kgsync/common/rdf_terms.py"),
+        (":06d}", "kgsync/state/directory.py"),
         ("[0-9A-Fa-f]{8}", "kgsync/common/rdf_terms.py"),
         ('"""The hash of the edge between three IRIs."""', "kgsync/graph/edge_hash.py"),
     ],

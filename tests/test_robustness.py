@@ -18,6 +18,7 @@ import pytest
 import rdflib
 
 from kgsync import KGSync, open_store
+from kgsync.cli.init import removing_new_state
 from kgsync.config import FilterSettings, PublishSettings, RunSettings, StateSettings
 from kgsync.errors import (
     ConfigError,
@@ -25,10 +26,14 @@ from kgsync.errors import (
     PermanentStoreError,
     StateCorruptedError,
     StateError,
+    StateLockedError,
+    StateWriteError,
 )
 from kgsync.graph.stores import store_label, store_name
 from kgsync.state.directory import State
+from kgsync.state.report import StepReport
 from kgsync.state.sidecar import load_vectors
+from kgsync.state.transaction import Transaction
 from tests.processes import kgsync
 from tests.worlds import (
     GRAPHS,
@@ -266,6 +271,46 @@ def test_what_a_killed_adoption_leaves_can_be_adopted_again(tmp_path: Path) -> N
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"] == "ConfigError"
     assert not (tmp_path / "kgsync.toml").exists()
+
+
+def test_what_a_failed_adoption_has_published_can_be_replaced_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fill(ox.Store(), ["1"])
+    rows = {
+        "iri": [iri("e1"), iri("next")],
+        "kind": ["entity", "relation"],
+        "vector": [[1.0] * 8, [2.0] * 8],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
+
+    def full(*_: object) -> None:
+        raise StateWriteError("the disk is full")
+
+    def adopted() -> StepReport:
+        sync = KGSync(store, GRAPHS, state=tmp_path / "state", settings=quick_settings())
+        with removing_new_state(sync.state):
+            return sync.adopt(tmp_path / "mine.parquet")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "commit", full)  # described in the store already
+        with pytest.raises(StateWriteError, match="disk is full"):
+            adopted()
+    assert adopted().version == 1
+    assert current_versions(store) == ["1"]
+
+
+def test_a_failed_adoption_leaves_the_state_of_another_process_alone(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+
+    def refused() -> None:
+        with State(state.path).lock():  # by another process
+            state.path.joinpath("looks.json").write_text("{}")
+            raise StateLockedError("another process is working on it")
+
+    with pytest.raises(StateLockedError), removing_new_state(state):
+        refused()
+    assert (state.path / "looks.json").exists()
 
 
 def test_iris_are_printed_as_they_are(tmp_path: Path) -> None:

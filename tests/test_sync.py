@@ -93,6 +93,30 @@ def test_the_report_counts_what_changed(sync: KGSync) -> None:
     assert (change.added_relations, change.deleted_relations) == (0, 0)
 
 
+def test_the_report_says_what_was_learned_unless_that_is_switched_off(
+    store: ox.Store, tmp_path: Path
+) -> None:
+    compared = allow_all(KGSync(store, GRAPHS, state=tmp_path / "on", settings=quick_settings()))
+    _, report, *_ = compared.catch_up()
+    assert report.learned is not None
+    assert report.neighbors is not None
+    groups = report.learned["groups"]
+    assert report.change is not None
+    assert groups["added"]["sampled_from"] == report.change.added_triples[0]
+    assert groups["unseen"]["triples"] == report.triples["validation"] + report.triples["test"]
+    assert report.learned["candidates"] == report.entities
+    assert compared.history()[1].learned == report.learned
+
+    settings = quick_settings()
+    off = replace(settings.evaluation, learned_sample=0, neighbors_sample=0)
+    settings = replace(settings, evaluation=off)
+    plain = allow_all(KGSync(store, GRAPHS, state=tmp_path / "off", settings=settings))
+    _, silent, *_ = plain.catch_up()
+    assert (silent.learned, silent.neighbors) == (None, None)
+    assert silent.rewritten == report.rewritten
+    assert np.array_equal(plain.embedding(iri("new")), compared.embedding(iri("new")))
+
+
 def test_a_version_identical_to_the_last_commits_without_training(sync: KGSync) -> None:
     sync.catch_up()
     third, fourth = (sync.state.version(number) for number in (3, 4))

@@ -14,7 +14,7 @@ from typing import IO, Any, Protocol, cast
 from xml.parsers import expat
 
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.rdf_bytes import LONGEST_LINE
+from kgsync.graph.files.rdf_bytes import LONGEST_LINE
 
 __all__ = ["Brackets", "Elements", "Guard"]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.rdf_files import CHANGE, not_understood, strange_files
+from kgsync.graph.files.rdf_files import CHANGE, not_understood, strange_files
 
 __all__ = ["check_hours", "hours_of"]
 

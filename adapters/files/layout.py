@@ -15,7 +15,7 @@ from urllib.parse import quote
 from kgsync.adapters.files.hours import check_hours, hours_of
 from kgsync.adapters.files.patch import check_chain, read_header
 from kgsync.errors import PermanentStoreError
-from kgsync.graph.rdf_files import (
+from kgsync.graph.files.rdf_files import (
     CHANGE,
     DUMPS,
     PATCHES,
@@ -24,7 +24,7 @@ from kgsync.graph.rdf_files import (
     rdf_suffix,
     strange_files,
 )
-from kgsync.graph.version_table import issued, read_version_table
+from kgsync.graph.files.versions_tsv import issued, read_version_table
 from kgsync.graph.versions import natural_key
 
 __all__ = ["Change", "FileVersion", "Layout", "find_layout"]

@@ -25,9 +25,9 @@ from kgsync.adapters.files.guard import Brackets, Elements, Guard
 from kgsync.adapters.oxigraph.terms import term_text
 from kgsync.common.rdf_terms import CANONICAL, XSD
 from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.graph.files.rdf_bytes import LONGEST_LINE, READ_ERRORS, open_file
+from kgsync.graph.files.rdf_files import rdf_suffix
 from kgsync.graph.port import TripleBatch
-from kgsync.graph.rdf_bytes import LONGEST_LINE, READ_ERRORS, open_file
-from kgsync.graph.rdf_files import rdf_suffix
 
 __all__ = ["Parsed", "line_blocks", "opened_file", "parse_file", "parse_lines"]
 

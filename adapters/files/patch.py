@@ -22,8 +22,8 @@ from kgsync.adapters.columns import batch_of
 from kgsync.adapters.files.parsing import Parsed, line_blocks, opened_file, parse_lines
 from kgsync.adapters.files.sets import Changes, last_of_each
 from kgsync.errors import PermanentStoreError, TransientStoreError
+from kgsync.graph.files.rdf_bytes import read_lines_of
 from kgsync.graph.port import TripleBatch
-from kgsync.graph.rdf_bytes import read_lines_of
 
 __all__ = ["PatchHeader", "check_chain", "read_header", "read_patch"]
 

@@ -11,7 +11,7 @@ compressed by gzip, bzip2 or Zstandard. A version's graph is called after its fi
 folder and the compression, as in `file:kg-2024-01.nt`, or after its change, as in
 `file:changes/0001`; so folders can be moved. All triples of a file are in its version, whatever
 graph they are in; a history is about one graph. A file whose name is not understood is an error if
-it may hold triples; see `kgsync.graph.rdf_files`.
+it may hold triples; see `kgsync.graph.files.rdf_files`.
 
 Changes are applied in the order of DBpedia Live: `clear` (its triples name subjects of which all
 is removed), `removed`, `added`, `reinserted`.
@@ -34,6 +34,7 @@ from kgsync.adapters.files.patch import read_patch
 from kgsync.adapters.files.sets import Changes, NetChange, TripleSet
 from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError
+from kgsync.graph.files.rdf_files import COMPRESSED, DUMPS, rdf_suffix
 from kgsync.graph.port import (
     OUTPUT_GRAPH,
     Receive,
@@ -43,7 +44,6 @@ from kgsync.graph.port import (
     TripleBatch,
     TripleSource,
 )
-from kgsync.graph.rdf_files import COMPRESSED, DUMPS, rdf_suffix
 
 __all__ = ["FilesStore"]
 

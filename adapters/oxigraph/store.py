@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyoxigraph as ox
 
@@ -76,13 +76,14 @@ class OxigraphStore:
                 f"the Oxigraph store at {path} is damaged: {error}"
             ) from error
         except OSError as error:
-            if "Permission denied" in str(error) or "Read-only file system" in str(error):
+            reason = _why_not_opened(error)
+            if reason == "no rights":
                 if not there:
                     raise PermanentStoreError(
                         f"cannot create an Oxigraph store at {path}: the folder is not writable"
                     ) from error
                 return cls._open_read_only(path)
-            if "LOCK: " in str(error):
+            if reason == "locked":
                 raise TransientStoreError(
                     f"the Oxigraph store at {path} is open in another process, and only one "
                     "can open it at a time; try again when that process is done"
@@ -247,6 +248,18 @@ def _is_store(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
+
+
+def _why_not_opened(error: OSError) -> Literal["no rights", "locked", "other"]:
+    """Why a directory could not be opened.
+
+    pyoxigraph passes on RocksDB's message in an OSError without a number or a type of its own, so
+    its text is all there is. This is the only place that looks at it.
+    """
+    said = str(error)
+    if "Permission denied" in said or "Read-only file system" in said:
+        return "no rights"
+    return "locked" if "LOCK: " in said else "other"
 
 
 def _writable(store: ox.Store) -> bool:

@@ -10,16 +10,16 @@ from typing import TypeVar
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
-from kgsync.adapters.sparql.counted import CountedAnswer, IncompleteError
-from kgsync.adapters.sparql.csv import named_counts
+from kgsync.adapters.sparql.capabilities import Known
+from kgsync.adapters.sparql.counted_responses import CountedAnswer, IncompleteError
 from kgsync.adapters.sparql.dialects import limit_behind
 from kgsync.adapters.sparql.failures import BROKEN, HalfwayError, naming
+from kgsync.adapters.sparql.formats.csv import named_counts
+from kgsync.adapters.sparql.formats.json import rows_of_json
+from kgsync.adapters.sparql.formats.ntriples import NTriplesSink
+from kgsync.adapters.sparql.formats.xml import rows_of_xml
 from kgsync.adapters.sparql.http import Answer, Transport
-from kgsync.adapters.sparql.json import rows_of_json
-from kgsync.adapters.sparql.known import Known
-from kgsync.adapters.sparql.ntriples import NTriplesSink
 from kgsync.adapters.sparql.parts import only_count
-from kgsync.adapters.sparql.xml import rows_of_xml
 from kgsync.errors import StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import Receive, Term, TripleBatch

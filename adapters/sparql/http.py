@@ -36,7 +36,7 @@ from kgsync.adapters.sparql.messages import Messages
 from kgsync.common.retrying import Retry
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.watch import StoreWatch
+from kgsync.graph.store_watch import StoreWatch
 
 __all__ = ["Answer", "Transport"]
 

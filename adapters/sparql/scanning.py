@@ -7,7 +7,7 @@ from contextlib import suppress
 from kgsync import queries
 from kgsync.adapters.sparql.client import Client
 from kgsync.adapters.sparql.failures import RowLimitError
-from kgsync.adapters.sparql.kept import KeptParts, bucket_counts
+from kgsync.adapters.sparql.kept_parts import KeptParts, bucket_counts
 from kgsync.adapters.sparql.parts import Part, parts_of
 from kgsync.common.retrying import Retry
 from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError

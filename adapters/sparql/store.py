@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kgsync import queries
-from kgsync.adapters.sparql import moving, scanning
+from kgsync.adapters.sparql import live_reading, scanning
 from kgsync.adapters.sparql.client import Client
-from kgsync.adapters.sparql.csv import bucket_table, number_and_sum
 from kgsync.adapters.sparql.dialects import TRIPLES_PER_UPDATE
-from kgsync.adapters.sparql.json import table_of_json
+from kgsync.adapters.sparql.formats.csv import bucket_table, number_and_sum
+from kgsync.adapters.sparql.formats.json import table_of_json
 from kgsync.errors import ConfigError, PermanentStoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import BucketTable, Function, Receive, StoreCapabilities, Term, TripleSource
@@ -136,12 +136,12 @@ class SparqlStore:
         """Push the triples of a source that others may change meanwhile."""
         where = self._pattern(source)
         with self._client.named_errors():
-            moving.scan_moving(self._client, where, receive, careful=careful, parts=parts)
+            live_reading.scan_moving(self._client, where, receive, careful=careful, parts=parts)
 
     def scan_buckets(self, source: TripleSource, buckets: dict[str, int], receive: Receive) -> None:
         """Push the edges of some buckets, in as few requests as the row limit allows."""
         with self._client.named_errors():
-            moving.scan_buckets(self._client, self._pattern(source), buckets, receive)
+            live_reading.scan_buckets(self._client, self._pattern(source), buckets, receive)
 
     def _scan(self, where: Pattern, receive: Receive, *, careful: bool = False) -> None:
         with self._client.named_errors():

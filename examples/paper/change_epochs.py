@@ -20,8 +20,8 @@ from kgsync.evaluation.ranking import KnownTriples, ranks
 from kgsync.evaluation.stability import model_change
 from kgsync.graph.split import Part
 from kgsync.models.base import Model
+from kgsync.training.initial.vectors import carry_over, initialize
 from kgsync.training.problem import Problem
-from kgsync.training.starts import carry_over, initialize
 from kgsync.training.updates.paper import refresh
 
 
@@ -57,12 +57,12 @@ def main() -> None:
 
 def _update(first: Model, old: Stage, new: Stage, settings: Settings, count: int) -> dict[str, Any]:
     problem = new.problem(settings)
-    model = carry_over(first, old.living, problem)
-    initialize(model, old.living, problem, Cost())
+    model = carry_over(first, old.active, problem)
+    initialize(model, old.active, problem, Cost())
     refresh(model, new.reading.change, problem, Cost())
     quality = tested(model, problem)
     random = np.random.default_rng(0)
-    change = model_change(first, old.living, model, problem.living, random, sample=1000)["entity"]
+    change = model_change(first, old.active, model, problem.active, random, sample=1000)["entity"]
     assert change is not None
     forgotten = _ranks_of_deleted(model, new, problem, count)
     return {
@@ -79,10 +79,10 @@ def _update(first: Model, old: Stage, new: Stage, settings: Settings, count: int
 def _ranks_of_deleted(model: Model, new: Stage, problem: Problem, count: int) -> Any:
     """Filtered ranks, on both sides, of a fixed sample of deleted triples with active terms."""
     _, deleted = new.reading.change.part(Part.TRAIN)
-    rows = problem.living.rows(deleted.where(problem.living.all_alive(deleted)))
+    rows = problem.active.rows(deleted.where(problem.active.all_active(deleted)))
     chosen = np.random.default_rng(0).permutation(rows.shape[1])[:count]
-    true = np.concatenate([problem.living.rows(problem.edges), rows], axis=1)
-    known = KnownTriples(true, len(problem.living.relations))
+    true = np.concatenate([problem.active.rows(problem.edges), rows], axis=1)
+    known = KnownTriples(true)
     memory = problem.settings.evaluation.memory_mb
     sides = [ranks(model, rows[:, chosen], known, side, memory) for side in ("head", "tail")]
     return np.concatenate(sides)

@@ -12,10 +12,9 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 
 from kgsync.common.cost import Cost
-from kgsync.common.seeds import Seeds
 from kgsync.config import Settings, load_settings
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.graph.reading import Reading
 from kgsync.graph.stores import opened
 from kgsync.models import model_class
@@ -34,16 +33,13 @@ class Stage:
     reading: Reading
 
     @property
-    def living(self) -> Living:
+    def active(self) -> Active:
         """Its active entities and relations."""
-        return Living.of(self.reading.edges)
+        return Active.of(self.reading.edges)
 
     def problem(self, settings: Settings) -> Problem:
         """Return this version as a training problem."""
-        reading = self.reading
-        seeds = Seeds(settings.run.seed, reading.version.name)
-        terms = reading.fetched.terms
-        return Problem(self.living, reading.split, reading.edges, terms, settings, seeds)
+        return Problem.of(self.reading, settings)
 
 
 def stages(settings: Settings, last: int) -> Iterator[Stage]:

@@ -3,98 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+import safetensors.numpy
 import safetensors.torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from kgsync.backtest.methods import former_names, rank_of
+from kgsync.backtest.record import Record, rows_of
 from kgsync.common.durable import UNFINISHED, write_file
 from kgsync.common.locks import HeldError, take_lock
 from kgsync.config import Settings
 from kgsync.config.settings import differences
 from kgsync.config.toml_files import with_new_names
 from kgsync.errors import ConfigError, StateCorruptedError, StateLockedError
+from kgsync.training.kept import Kept
 
-__all__ = ["METHODS", "Method", "Moment", "Record", "RecordFolder"]
+__all__ = ["RecordFolder"]
 
-Method = Literal["train", "update", "recalculate", "leave"]
-_FORMAT = 3
+_FORMAT = 4
+"""Raise it whenever the same graph and settings give other results than in the release before."""
 _RECIPE, _HISTORY, _RECORDS = "recipe.json", "history.json", "[0-9]*-*.json"
-METHODS: tuple[Method, ...] = ("update", "recalculate", "leave")
-"""What a backtest compares; they share the first version, which is trained from scratch."""
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A validation during training."""
-
-    epoch: int
-    seconds: float
-    mrr: float
-    hits_at_10: float
-    nmc_entities: float | None
-    """Change since the validation before."""
-    nmc_relations: float | None
-
-
-@dataclass(frozen=True)
-class Record:
-    """The result of one method at one version."""
-
-    model: str
-    method: Method
-    version: int
-    """Place in the history, from 0."""
-    graph_version: str
-    triples: int
-    entities: int
-    relations: int
-    added: int
-    deleted: int
-    mrr: float | None
-    mrr_error: float | None
-    mr: float | None
-    hits_at_1: float | None
-    hits_at_3: float | None
-    hits_at_10: float | None
-    hits_at_100: float | None
-    accuracy: float | None
-    """Of triple classification."""
-    nmc_entities: float | None
-    """Change since the version before."""
-    nmc_entities_error: float | None
-    nmc_relations: float | None
-    seconds: float
-    """Time of training or updating, validations included, measuring not."""
-    epochs: int
-    best_epoch: int | None
-    score_evaluations: int
-    gradient_steps: int
-    moments: tuple[Moment, ...] = field(default=(), compare=False)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Record:
-        """Read back what `asdict` made."""
-        return cls(**{**data, "moments": tuple(Moment(**moment) for moment in data["moments"])})
+_KEPT = "kept."
+"""What the names of arrays begin with that are not tables of the model."""
 
 
 class RecordFolder:
-    """Records on disk, each with its final tables, so that a run can resume."""
+    """Records on disk, each with its final tables and what its method remembers, to resume from."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create a folder.
+        """Open or create a folder; one of an earlier release can be read, but not continued.
 
         Raises:
-            ConfigError: The folder is not a backtest folder, or is not writable.
+            ConfigError: The folder is not a backtest folder, is not writable, or is of a later
+                release.
         """
         self.path = path
+        self._format = _FORMAT
         marker, text = path / "backtest.json", json.dumps({"format": _FORMAT})
         if not marker.exists():
             unfinished = {marker.name + UNFINISHED}
@@ -109,9 +63,12 @@ class RecordFolder:
                 write_file(marker, text)
             except OSError as error:
                 raise ConfigError(f"cannot write results into {path}: {error.strerror}") from None
-        elif marker.read_text(encoding="utf-8") != text:
+            return
+        self._format = _format_of(marker)
+        if self._format > _FORMAT:
             raise ConfigError(
-                f"{path} was written by another version of kgsync; choose another folder"
+                f"{path} has results of a later release of kgsync; update kgsync, or choose "
+                "another folder"
             )
 
     @contextmanager
@@ -138,8 +95,14 @@ class RecordFolder:
             model: Name of the model; of all if not given.
 
         Raises:
-            ConfigError: The folder has results of another recipe.
+            ConfigError: The folder has results of another recipe, or of an earlier release.
         """
+        if self._format < _FORMAT:
+            raise ConfigError(
+                f"{self.path} has results of an earlier release of kgsync, which cannot be put "
+                "beside new ones: the same graph and settings gave other vectors then; choose "
+                "another folder, or remove this one to run everything again"
+            )
         folder = self.path / model
         path, text = folder / _RECIPE, json.dumps(recipe, indent=1, sort_keys=True)
         # A run that failed before its first result leaves nothing behind.
@@ -183,42 +146,68 @@ class RecordFolder:
                 "choose another folder"
             )
 
-    def get(self, model: str, method: Method, version: int) -> Record | None:
+    def get(self, model: str, method: str, version: int) -> Record | None:
         """A finished record."""
-        path = self._file(model, method, version, "json")
+        path = self._there(model, method, version, "json")
         return _read(path) if path.exists() else None
 
-    def tables(self, model: str, method: Method, version: int) -> dict[str, Tensor]:
-        """The final tables of a record; all methods start from those of version 0."""
-        path = self._file(model, method if version else "train", version, "safetensors")
+    def tables(self, model: str, method: str, version: int) -> dict[str, Tensor]:
+        """The final tables of a record; only those of the first and of the last version are kept.
+
+        Raises:
+            StateCorruptedError: They cannot be read.
+        """
+        return self.kept(model, method, version)[0]
+
+    def kept(self, model: str, method: str, version: int) -> tuple[dict[str, Tensor], Kept]:
+        """The final tables of a record, and what its method remembers for the next version.
+
+        Raises:
+            StateCorruptedError: They cannot be read.
+        """
+        path = self._there(model, method, version, "safetensors")
         try:
-            return safetensors.torch.load_file(path)
+            found = safetensors.torch.load_file(path)
         except (OSError, safetensors.SafetensorError) as error:
             raise StateCorruptedError(
                 f"cannot read {path}: {error}; remove {path.parent} to run that model again"
             ) from None
+        names = [name for name in found if name.startswith(_KEPT)]
+        arrays = {name.removeprefix(_KEPT): found.pop(name).numpy() for name in names}
+        return found, Kept(arrays)
 
-    def put(self, record: Record, tables: dict[str, Tensor]) -> None:
-        """Keep a finished record; the tables of the version before last are removed."""
+    def put(
+        self, record: Record, tables: Mapping[str, Tensor], kept: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Keep a finished record; what only the version before needed is removed.
+
+        Args:
+            record: The record.
+            tables: The final tables of its model.
+            kept: What its method remembers for the next version.
+        """
         model, method, version = record.model, record.method, record.version
+        arrays = {name: table.numpy() for name, table in tables.items()}
+        arrays |= {f"{_KEPT}{name}": array for name, array in kept.items()}
         path = self._file(model, method, version, "safetensors")
-        write_file(path, safetensors.torch.save({k: t.contiguous() for k, t in tables.items()}))
+        in_order = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        write_file(path, safetensors.numpy.save(in_order))
         text = json.dumps(asdict(record), indent=1)
         write_file(self._file(model, method, version, "json"), text)
         if version > 1:
-            self._file(model, method, version - 1, "safetensors").unlink(missing_ok=True)
+            self._there(model, method, version - 1, "safetensors").unlink(missing_ok=True)
 
     def records(self) -> list[Record]:
         """All finished records, by model, version and method."""
         return sorted(
             map(_read, self.path.glob(f"*/{_RECORDS}")),
-            key=lambda r: (r.model, r.version, r.method),
+            key=lambda r: (r.model, r.version, rank_of(r.method), r.method),
         )
 
     def export(self) -> None:
         """Write all records as results.parquet, .csv and .json, the moments as training.csv."""
         records = self.records()
-        rows = [{k: v for k, v in asdict(record).items() if k != "moments"} for record in records]
+        rows = rows_of(records)
         table = pa.Table.from_pylist(rows)
         _write_table(self.path / "results.parquet", pq.write_table, table)
         _write_table(self.path / "results.csv", pa.csv.write_csv, table)
@@ -232,8 +221,23 @@ class RecordFolder:
             table = pa.Table.from_pylist(moments)
             _write_table(self.path / "training.csv", pa.csv.write_csv, table)
 
-    def _file(self, model: str, method: Method, version: int, ending: str) -> Path:
+    def _file(self, model: str, method: str, version: int, ending: str) -> Path:
         return self.path / model / f"{version:04d}-{method}.{ending}"
+
+    def _there(self, model: str, method: str, version: int, ending: str) -> Path:
+        """A file, under a former name if it has that."""
+        path = self._file(model, method, version, ending)
+        formerly = (self._file(model, name, version, ending) for name in former_names(method))
+        return next((each for each in (path, *formerly) if each.exists()), path)
+
+
+def _format_of(marker: Path) -> int:
+    try:
+        return int(json.loads(marker.read_text(encoding="utf-8"))["format"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StateCorruptedError(
+            f"cannot read {marker}: {error}; choose another folder for the backtest"
+        ) from None
 
 
 def _read(path: Path) -> Record:

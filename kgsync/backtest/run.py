@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from kgsync.backtest.records import METHODS, Method, Moment, Record, RecordFolder
-from kgsync.common.cost import Cost
-from kgsync.common.listener import Listener, Phases, SilentListener
+from kgsync.backtest.measuring import Before, compared, tested
+from kgsync.backtest.methods import (
+    DEFAULT_METHODS,
+    FROZEN,
+    SCRATCH,
+    first_of,
+    methods_named,
+    settings_for,
+    strategy_of,
+)
+from kgsync.backtest.record import Record
+from kgsync.backtest.records import RecordFolder
+from kgsync.backtest.watch import Watch
+from kgsync.common.listener import Listener, SilentListener
 from kgsync.config import ModelSettings, Settings
-from kgsync.errors import ConfigError, UndefinedMetricError
-from kgsync.evaluation.classification import triple_classification
-from kgsync.evaluation.ranking import HITS, LinkPrediction
-from kgsync.evaluation.stability import MeanChange
-from kgsync.graph.living import Living
+from kgsync.errors import ConfigError
+from kgsync.evaluation.moved_rows import Embedded
+from kgsync.graph.active import Active
 from kgsync.graph.reading import Reading
-from kgsync.graph.split import edge_hashes
 from kgsync.graph.stores import StoreTarget, opened
 from kgsync.graph.versions import GraphVersion
 from kgsync.models import MODELS, model_class
-from kgsync.models.base import Kind, Model
+from kgsync.models.base import Model
 from kgsync.source.reading import Earlier, read_version, versions_of
 from kgsync.training.backends import warm_up
 from kgsync.training.problem import Problem
@@ -34,9 +39,6 @@ from kgsync.training.threads import use_threads
 
 __all__ = ["backtest"]
 
-_FOLLOWING = "update", "leave"
-"""Methods that continue from the model of the previous version."""
-
 
 def backtest(
     store: StoreTarget,
@@ -44,7 +46,7 @@ def backtest(
     out: Path,
     *,
     models: Sequence[str] = (),
-    methods: Sequence[Method] = METHODS,
+    methods: Sequence[str] = DEFAULT_METHODS,
     first: int = 0,
     last: int | None = None,
     listener: Listener | None = None,
@@ -58,7 +60,7 @@ def backtest(
         settings: As for a sync; the model is replaced by each of `models`.
         out: Folder of the results.
         models: Names of models; the one in the settings if none is given.
-        methods: What to compare.
+        methods: What to compare; see `kgsync.backtest.methods.known_methods`.
         first: First version, counted from 0, oldest first.
         last: Last version; all if not given.
         listener: Hears about phases and progress.
@@ -67,9 +69,7 @@ def backtest(
         ConfigError: There is no history, or a name or number is wrong.
         StateLockedError: Another process is working in the folder.
     """
-    for method in methods:
-        if method not in METHODS:
-            raise ConfigError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+    chosen_methods = methods_named(methods, settings)
     chosen = [_model_settings(settings.model, name) for name in models or (settings.model.name,)]
     plans = [replace(settings, model=model) for model in chosen]
     with opened(store) as open_:
@@ -82,12 +82,12 @@ def backtest(
             folder.begin(_recipe(plan), plan.model.name)
             warm_up(plan)
         listener = listener or SilentListener()
-        contests = [_Contest(plan, methods, folder, listener) for plan in plans]
+        contests = [_Contest(plan, chosen_methods, folder, listener) for plan in plans]
         earlier = Earlier.committed(None, settings)
         for number, version in enumerate(history):
             with opened(store) as open_:
                 reading = read_version(open_, (version,), earlier, settings)
-            folder.follow(number, version.name, _checksum(reading))
+            folder.follow(number, version.name, reading.sums.fingerprint)
             earlier = Earlier.read(reading, settings)
             for contest in contests:
                 contest.take(number, reading)
@@ -138,7 +138,7 @@ class _Contest:
     def __init__(
         self,
         settings: Settings,
-        methods: Sequence[Method],
+        methods: Sequence[str],
         folder: RecordFolder,
         listener: Listener,
     ) -> None:
@@ -146,144 +146,68 @@ class _Contest:
         self._methods = methods
         self._folder = folder
         self._listener = listener
-        self._before: Living | None = None
+        self._before: Active | None = None
 
     def take(self, number: int, reading: Reading) -> None:
         """Run every method on the next version, unless its result exists."""
-        problem = Problem.of(reading, self._settings, number + 1)
+        problem = Problem.of(reading, self._settings)
         name = self._settings.model.name
-        for method in self._methods if number else ("train",):
-            done = self._folder.get(name, method, number)
-            if done is None:
+        first = dict.fromkeys(first_of(method, self._settings) for method in self._methods)
+        for method in self._methods if number else first:
+            if self._folder.get(name, method, number) is None:
                 self._listener.phase(f"{name}, version {number}: {method}")
                 self._step(number, method, reading, problem)
-        self._before = problem.living
+        self._before = problem.active
 
-    def _step(self, number: int, method: Method, reading: Reading, problem: Problem) -> None:
-        old, before = self._old_model(number, method), self._before
-        watch = _Watch(problem)
-        procedure = Procedure(Phases(_ProgressOnly(self._listener)), watch.cost, watch.see)
-        if old is None or before is None or method not in _FOLLOWING:
-            model, run = procedure.train(problem)
-        else:
-            model, run = procedure.carry_over(old, before, problem), TrainingRun()
-            if method == "update":
-                run = procedure.update(model, before, reading.change, problem)
-        seconds = watch.seconds()
+    def _step(self, number: int, method: str, reading: Reading, problem: Problem) -> None:
+        before = self._last(number, method, reading)
+        watch = Watch(self._listener, problem)
+        model, run = self._run(method, before, problem, watch)
+        times = watch.so_far()
+        quality, ranks = tested(model, problem, before)
         record = Record(
             self._settings.model.name,
             method,
             number,
             reading.version.name,
             len(reading.edges),
-            len(problem.living.entities),
-            len(problem.living.relations),
+            len(problem.active.entities),
+            len(problem.active.relations),
             len(reading.change.added_triples),
             len(reading.change.deleted_triples),
-            seconds=seconds,
+            **asdict(times),
+            phases=watch.by_phase(),
             epochs=run.epochs,
             best_epoch=run.best_epoch,
+            strategy=strategy_of(method, self._settings),
+            choice=asdict(run.choice) if run.choice and run.choice.reason else None,
             **asdict(watch.cost),
-            **_quality(model, problem),
-            **self._stability(old, model, problem),
+            **quality,
+            **compared(model, problem, before),
             moments=tuple(watch.moments),
         )
-        self._folder.put(record, model.tables)
+        self._folder.put(record, model.tables, run.kept.with_ranks(ranks).arrays)
 
-    def _old_model(self, number: int, method: Method) -> Model | None:
-        if number == 0:
+    def _run(
+        self, method: str, before: Before | None, problem: Problem, watch: Watch
+    ) -> tuple[Model, TrainingRun]:
+        """What is timed: training, updating, or no more than new rows for new elements."""
+        procedure = Procedure(watch, watch.cost, watch.see)
+        own = replace(problem, settings=settings_for(method, self._settings))
+        if before is None or method == SCRATCH:
+            return procedure.train(own)
+        old = before.embedded
+        model = procedure.carry_over(old.model, old.active, own)
+        if method == FROZEN:
+            return model, TrainingRun()
+        return model, procedure.update(model, old.active, before.change, own, before.kept)
+
+    def _last(self, number: int, method: str, reading: Reading) -> Before | None:
+        """The version before, as this method has left it; None at the first version."""
+        if number == 0 or self._before is None:
             return None
         settings = self._settings.model
-        tables = self._folder.tables(settings.name, method, number - 1)
-        return model_class(settings.name)(settings, tables)
-
-    def _stability(self, old: Model | None, model: Model, problem: Problem) -> dict[str, Any]:
-        """Fields of the record about how far the vectors moved."""
-        names = "nmc_entities", "nmc_entities_error", "nmc_relations"
-        if old is None or self._before is None:
-            return dict.fromkeys(names)
-        change = problem.stability(old, self._before, model)
-        entities, relations = change["entity"], change["relation"]
-        values = (
-            entities.nmc if entities else None,
-            entities.error if entities else None,
-            relations.nmc if relations else None,
-        )
-        return dict(zip(names, values, strict=True))
-
-
-class _ProgressOnly(SilentListener):
-    """Passes progress on: the phases of a backtest are its versions and methods."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-
-    def progress(self, name: str, done: int, total: int) -> None:
-        """Pass it on."""
-        self._listener.progress(name, done, total)
-
-
-class _Watch:
-    """Times a run, and measures the model at every validation outside the measured time."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.cost = Cost()
-        self.moments: list[Moment] = []
-        self._problem = problem
-        self._start = time.perf_counter()
-        self._off_clock = 0.0
-        self._last: Model | None = None
-
-    def seconds(self) -> float:
-        """Time since the start, without the time spent here."""
-        return time.perf_counter() - self._start - self._off_clock
-
-    def see(self, epoch: int, model: Model, quality: LinkPrediction) -> None:
-        """Note a validation."""
-        seconds, arrived = self.seconds(), time.perf_counter()
-        now = type(model)(model.settings, model.copy_tables())
-        change: dict[Kind, MeanChange | None] = {}
-        if self._last is not None:
-            change = self._problem.stability(self._last, self._problem.living, now)
-        entities, relations = change.get("entity"), change.get("relation")
-        self.moments.append(
-            Moment(
-                epoch,
-                seconds,
-                quality.mrr,
-                quality.hits[10],
-                entities.nmc if entities else None,
-                relations.nmc if relations else None,
-            )
-        )
-        self._last = now
-        self._off_clock += time.perf_counter() - arrived
-
-
-def _checksum(reading: Reading) -> str:
-    """Of the edges, in any order."""
-    hashes = edge_hashes(reading.edges, reading.fetched.terms)
-    return f"{hashes.sum(dtype=np.uint64):016x}"
-
-
-def _quality(model: Model, problem: Problem) -> dict[str, Any]:
-    """Fields of the record about quality."""
-    tested = problem.test(model)
-    hits = {f"hits_at_{k}": tested.hits[k] if tested else None for k in HITS}
-    try:
-        accuracy = triple_classification(
-            model,
-            problem.living.rows(problem.edges),
-            problem.living.rows(problem.split.validation),
-            problem.living.rows(problem.split.test),
-            problem.seeds.numpy("classification"),
-        ).accuracy
-    except UndefinedMetricError:
-        accuracy = None
-    return {
-        "mrr": tested.mrr if tested else None,
-        "mrr_error": tested.mrr_error if tested else None,
-        "mr": tested.mr if tested else None,
-        "accuracy": accuracy,
-        **hits,
-    }
+        left = method if number > 1 else first_of(method, self._settings)
+        tables, kept = self._folder.kept(settings.name, left, number - 1)
+        model = model_class(settings.name)(settings, tables)
+        return Before(Embedded(model, self._before), kept, reading.change)

@@ -12,14 +12,14 @@ from kgsync.cli import reading, snapshots
 from kgsync.cli.options import CONFIG, Config, Json, opened_sync
 from kgsync.cli.output import output
 from kgsync.cli.reports import show_plan, show_report
-from kgsync.errors import KgsyncError
 
 __all__ = ["app"]
 
 _EXIT_CODES = (
     "Exit codes: 0 success; 2 wrong usage or settings; 3 try again later (store or state busy or "
     "unreachable); 4 store or graph versions unusable; 5 state empty, damaged or made with other "
-    "settings; 6 a step would remove too many edges; 7 unknown IRI; 130 interrupted; 1 other error."
+    "settings; 6 a guard rejects the new version, such as one that removes too many edges; 7 "
+    "unknown IRI; 130 interrupted; 1 other error."
 )
 
 app = typer.Typer(
@@ -71,28 +71,26 @@ def init(
 ) -> None:
     """Inspect a store and write a commented settings file for it."""
     output.json = json
-    from kgsync.cli.init import write_config
+    from kgsync.cli.init import removing_new_state, restoring, write_config
 
-    answer = write_config(
-        config,
-        store,
-        graphs,
-        model,
-        dimension,
-        adopt,
-        update_url=update_url,
-        auth=auth,
-        force=force,
-    )
-    output.text(f"wrote {config}: {answer['found']}")
     report = None
-    if adopt is not None:
-        try:
-            with opened_sync(config) as sync:
+    with restoring(config):  # so that the command can be run again
+        answer = write_config(
+            config,
+            store,
+            graphs,
+            model,
+            dimension,
+            adopt,
+            update_url=update_url,
+            auth=auth,
+            force=force,
+        )
+        if adopt is not None:
+            with opened_sync(config) as sync, removing_new_state(sync.state):
                 report = sync.adopt(adopt)
-        except KgsyncError:
-            config.unlink()  # so that the command can be run again
-            raise
+    output.text(f"wrote {config}: {answer['found']}")
+    if report is not None:
         show_report(report)
     output.data({**answer, "report": report.to_json() if report else None})
     output.text("next: kgsync plan, then kgsync step")
@@ -198,11 +196,18 @@ def run(
 
 
 @app.command()
-def rebuild(config: Config = CONFIG, json: Json = False) -> None:
+def rebuild(
+    aligned: Annotated[
+        bool,
+        typer.Option("--aligned", help="Keep the space of the vectors: consumers need no refit."),
+    ] = False,
+    config: Config = CONFIG,
+    json: Json = False,
+) -> None:
     """Train from scratch on the newest graph version with the current settings."""
     output.json = json
     with opened_sync(config) as sync:
-        report = sync.rebuild()
+        report = sync.rebuild(aligned=aligned)
     output.data(report.to_json())
     show_report(report)
 
@@ -227,7 +232,7 @@ def rollback(
 
 @app.command()
 def accept(config: Config = CONFIG, json: Json = False) -> None:
-    """Accept the large removal that paused the sync, so that it is applied."""
+    """Accept what paused the sync, like a large removal, so that it is applied."""
     output.json = json
     with opened_sync(config) as sync:
         sync.accept()
@@ -258,8 +263,9 @@ def backtest(
     methods: Annotated[
         str,
         typer.Option(
-            help="Methods, separated by commas: update, recalculate (retraining from scratch), "
-            "leave (frozen baseline); default: all."
+            help="Methods, separated by commas: update (as the settings say), frozen (no update), "
+            "scratch (retraining from scratch), or update strategies by name: paper, local, wide, "
+            "aligned (the strategy retrain), ...; default: update,frozen,scratch."
         ),
     ] = "",
     first: Annotated[int, typer.Option(help="First version, counted from 0.")] = 0,
@@ -269,7 +275,7 @@ def backtest(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare updating, retraining and a frozen baseline over the versions of a graph.
+    """Compare update strategies, retraining and a frozen baseline over the versions of a graph.
 
     To continue an interrupted backtest, run it again with the same settings and folder.
     """
@@ -279,7 +285,14 @@ def backtest(
     run_backtest(config, out, _names(models), _names(methods), first, last, plots=plots)
 
 
-for _command in (reading.status, reading.neighbors, reading.predict, reading.export, reading.query):
+for _command in (
+    reading.status,
+    reading.neighbors,
+    reading.predict,
+    reading.moves,
+    reading.export,
+    reading.query,
+):
     app.command()(_command)
 
 

@@ -1,22 +1,25 @@
-"""`kgsync backtest`: the paper's evaluation on your own graph history."""
+"""`kgsync backtest`: update strategies and retraining compared on your own graph history."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from kgsync.cli.output import output
 from kgsync.config import load_settings
 from kgsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kgsync.backtest.records import Method, Record
+    from kgsync.backtest.record import Record
     from kgsync.backtest.summary import Summary
 
 __all__ = ["run_backtest"]
+
+_WIDTH = 80
 
 
 def run_backtest(
@@ -36,10 +39,11 @@ def run_backtest(
     from kgsync.training.threads import use_threads
 
     use_threads(settings.run.threads)  # before anything else loads torch
+    from kgsync.backtest.methods import DEFAULT_METHODS
     from kgsync.backtest.plots import NO_FIGURES, draw_figures
-    from kgsync.backtest.records import METHODS
     from kgsync.backtest.run import backtest
     from kgsync.backtest.summary import summarize
+    from kgsync.backtest.verdict import verdict
 
     can_draw = find_spec("matplotlib") is not None
     if plots and not can_draw:
@@ -50,20 +54,14 @@ def run_backtest(
             settings,
             out,
             models=models,
-            methods=cast("Sequence[Method]", methods) or METHODS,
+            methods=methods or DEFAULT_METHODS,
             first=first,
             last=last,
             listener=listener,
         )
     records = folder.records()
-    summaries = summarize(records)
-    for summary in summaries:
-        output.heading(summary.model)
-        output.table(_COLUMNS, [_row(r) for r in records if r.model == summary.model])
-    output.heading("Updating compared with retraining")
-    output.table(_SUMMARY_COLUMNS, [_summary_row(summary) for summary in summaries])
-    output.text("\nMRR: updated ÷ retrained, mean; over frozen: updated ÷ frozen, last version.")
-    output.text("NMC and time: retrained ÷ updated, median and total; higher is better.")
+    summaries = [(summary, verdict(summary)) for summary in summarize(records)]
+    _print(records, summaries)
     files = sorted(str(path) for path in out.glob("results.*"))
     if can_draw and plots is not False:
         files += [str(path) for path in draw_figures(records, out / "figures")]
@@ -75,9 +73,32 @@ def run_backtest(
     output.data(
         {
             "records": [asdict(record) for record in records],
-            "summary": [asdict(summary) for summary in summaries],
+            "summary": [{**asdict(summary), "verdict": said} for summary, said in summaries],
             "files": files,
         }
+    )
+
+
+def _print(records: Sequence[Record], summaries: Sequence[tuple[Summary, str]]) -> None:
+    """Every version of every model, then per model the methods and what they come to."""
+    from kgsync.backtest.verdict import LIMITS
+
+    for model in dict.fromkeys(record.model for record in records):
+        output.heading(model)
+        rows = [_row(record) for record in records if record.model == model]
+        output.table(_COLUMNS, rows, spare=_SPARE)
+    for model in dict.fromkeys(summary.model for summary, _ in summaries):
+        output.heading(f"{model}: compared with retraining from scratch")
+        own = [(summary, said) for summary, said in summaries if summary.model == model]
+        rows = [_summary_row(summary) for summary, _ in own]
+        output.table(_SUMMARY_COLUMNS, rows, spare=_SUMMARY_SPARE)
+        output.text()
+        for summary, said in own:
+            _paragraph(f"{_name(summary)}: {said}{_chosen(summary)}", "  ")
+    output.text()
+    _paragraph(
+        "MRR, worst, added, deleted, work (score evaluations) and CPU are ÷ those of retraining; "
+        f"rewritten is the share of the entities' vectors that changed. {LIMITS}"
     )
 
 
@@ -85,43 +106,85 @@ _COLUMNS = [
     "version",
     "method",
     "MRR",
-    "Hits@10",
-    "accuracy",
+    "±",
+    "added",
+    "deleted",
+    "rewritten",
+    "neighbors",
     "NMC ent.",
-    "NMC rel.",
-    "epochs",
-    "seconds",
+    "scores",
+    "CPU s",
 ]
-_SUMMARY_COLUMNS = ["model", "MRR", "over frozen", "NMC ent.", "NMC rel.", "time"]
+_SPARE = ["NMC ent.", "neighbors", "±"]
+_SUMMARY_COLUMNS = [
+    "method",
+    "MRR",
+    "worst",
+    "added",
+    "deleted",
+    "rewritten",
+    "neighbors",
+    "work",
+    "CPU",
+]
+_SUMMARY_SPARE = ["neighbors", "CPU"]
 
 
 def _row(record: Record) -> list[str]:
+    chosen = f" ({record.choice['strategy']})" if record.choice else ""
+    overlap = record.neighbors["overlap"] if record.neighbors else None
     return [
         str(record.version),
-        record.method,
+        f"{record.method}{chosen}",
         _number(record.mrr, 4),
-        _number(record.hits_at_10, 3),
-        _number(record.accuracy, 3),
+        _number(record.mrr_error, 4),
+        _number(record.group("added"), 3),
+        _number(record.group("deleted"), 3),
+        _percent(record.rewritten_entities),
+        _percent(overlap),
         _small(record.nmc_entities),
-        _small(record.nmc_relations),
-        str(record.epochs),
-        _number(record.seconds, 1),
+        _small(float(record.score_evaluations)),
+        _number(record.cpu_seconds, 1),
     ]
 
 
 def _summary_row(summary: Summary) -> list[str]:
-    ratios = (
-        summary.mrr,
-        summary.mrr_over_leaving,
-        summary.nmc_entities,
-        summary.nmc_relations,
-        summary.speed,
-    )
-    return [summary.model, *(_number(ratio, 2) for ratio in ratios)]
+    return [
+        _name(summary),
+        _percent(summary.mrr),
+        _percent(summary.worst),
+        _percent(summary.added),
+        _percent(summary.deleted),
+        _percent(summary.rewritten),
+        _percent(summary.neighbors),
+        _percent(summary.work),
+        _percent(summary.cpu),
+    ]
+
+
+def _name(summary: Summary) -> str:
+    """The method; of `update` also what the settings say."""
+    return f"update ({summary.strategy})" if summary.method == "update" else summary.method
+
+
+def _chosen(summary: Summary) -> str:
+    if not summary.chosen:
+        return ""
+    told = ", ".join(f"{name} {count}×" for name, count in summary.chosen.items())
+    return f" (chose {told})"
+
+
+def _paragraph(text: str, indent: str = "") -> None:
+    for line in textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False):
+        output.text(line)
 
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
 
 
 def _small(value: float | None) -> str:

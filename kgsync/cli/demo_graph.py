@@ -113,12 +113,12 @@ class DemoWorld:
             del self._people[person.iri]
         for person in self._people.values():
             person.influences = [iri for iri in person.influences if iri in self._people]
-        living = [p for p in self._people.values() if p.iri != HEROINE]
-        for person in self._random.sample(living, 60):  # moved house
+        active = [p for p in self._people.values() if p.iri != HEROINE]
+        for person in self._random.sample(active, 60):  # moved house
             person.city = self._random.choice(list(self._cities))
-        for person in self._random.sample(living, 30):  # wrongly attributed works
+        for person in self._random.sample(active, 30):  # wrongly attributed works
             person.works = person.works[:-1]
-        for person in self._random.sample(living, 90):
+        for person in self._random.sample(active, 90):
             self._give_works(person, 1)
         for _ in range(60):
             person = self._new_person()

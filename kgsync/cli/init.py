@@ -2,18 +2,62 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kgsync.common.durable import write_file
 from kgsync.config import EndpointSettings, ModelSettings, Settings, SourceSettings
 from kgsync.config.template import template
 from kgsync.config.toml_files import build
-from kgsync.errors import ConfigError
+from kgsync.errors import ConfigError, KgsyncError, StateLockedError
 from kgsync.graph.stores import opened, store_label
 from kgsync.source.reading import versions_of
+from kgsync.state.directory import State, folder_name
 
-__all__ = ["write_config"]
+__all__ = ["removing_new_state", "restoring", "write_config"]
+
+
+@contextmanager
+def restoring(path: Path) -> Iterator[None]:
+    """Give a file back the content it had if an error ends the block; remove it if it is new."""
+    before = _content(path)
+    try:
+        yield
+    except KgsyncError:
+        if before is None:
+            path.unlink(missing_ok=True)
+        elif _content(path) != before:
+            write_file(path, before)
+        raise
+
+
+@contextmanager
+def removing_new_state(state: State) -> Iterator[None]:
+    """Remove the directory of a state if an error ends the block, unless it was there before.
+
+    A state with a written version stays: the store may hold a part of it, which belongs to this
+    state. So does one that another process has made meanwhile.
+    """
+    new = [path for path in (state.path, state.path.parent) if not path.exists()]
+    try:
+        yield
+    except StateLockedError:
+        raise
+    except KgsyncError:
+        if state.path in new and state.path.exists() and not (state.path / folder_name(1)).exists():
+            shutil.rmtree(state.path, ignore_errors=True)
+            with suppress(OSError):  # another state is in it meanwhile
+                for parent in new[1:]:
+                    parent.rmdir()
+        raise
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
 
 
 def write_config(
@@ -67,7 +111,7 @@ def write_config(
         }
     )
     try:
-        path.write_text(text, encoding="utf-8")
+        write_file(path, text)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     return {"config": str(path), "found": found, "order": versions.order}

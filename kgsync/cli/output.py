@@ -6,15 +6,16 @@ All output passes through here, so that no control characters from outside reach
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from kgsync.cli.tables import table_lines
 from kgsync.common import events
 from kgsync.common.listener import Events
 from kgsync.common.printable import printable, printable_json
@@ -31,12 +32,15 @@ class Output:
         self.json = False
         # Rich would take parts of IRIs for emoji (urn:book:1) or for markup.
         self._out = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
-        if not self._out.is_terminal:
-            self._out.width = 120  # tables in files and pipes need not fit a screen
         self._err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
         self._bars: Progress | None = None
         self.committed: list[Any] = []
         """Reports of what was committed before an error ended the command."""
+
+    @property
+    def screen_width(self) -> int | None:
+        """Columns of the terminal; None if standard output is a file or a pipe."""
+        return self._out.width if self._out.is_terminal else None
 
     def text(self, text: str = "") -> None:
         """Print a line of text; nothing in JSON mode."""
@@ -61,17 +65,37 @@ class Output:
         # Not through Rich, which drops some characters.
         self._out.file.write(printable(text, lines=True) if self._out.is_terminal else text)
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table, all but its first column right-aligned; nothing in JSON mode."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        spare: Sequence[str] = (),
+        shorten: Collection[str] = (),
+    ) -> None:
+        """Print a table, all but its first column right-aligned; nothing in JSON mode.
+
+        Args:
+            columns: Their titles.
+            rows: The cells.
+            spare: Columns to leave out on a narrow terminal, the least important one first.
+            shorten: Columns whose cells may be shortened there.
+        """
         if self.json:
             return
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for position, column in enumerate(columns):
-            table.add_column(column, justify="right" if position else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*map(printable, row))
+        asked = os.environ.get("COLUMNS", "").isdigit()  # a pipe has no width of its own
+        header, *lines = table_lines(
+            columns,
+            [list(map(printable, row)) for row in rows],
+            self._out.width if asked else self.screen_width,
+            right=columns[1:],
+            spare=spare,
+            shorten=shorten,
+        )
         self._pause()
-        self._out.print(table)
+        self._out.print(header, style="bold")
+        for line in lines:
+            self._out.print(line)
 
     def error(self, error: KgsyncError) -> None:
         """Print an error on standard error, and as a document in JSON mode."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgsync import queries
 from kgsync.cli.output import output
+from kgsync.cli.tables import table_lines
 from kgsync.common.printable import printable
 from kgsync.errors import ConfigError
 from kgsync.graph.table import Table, python_value
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kgsync.graph.port import Term
     from kgsync.queries import Parameter
 
-__all__ = ["list_queries", "read_parameters", "show_query", "table_lines"]
+__all__ = ["list_queries", "read_parameters", "result_lines", "show_query"]
 
 _FORMS = ("table", "csv", "json")
 _LONGEST = 80
@@ -85,7 +86,7 @@ def show_query(
     rows = [dict(zip(table.columns, map(_in_json, row), strict=True)) for row in table.values()]
     output.data(rows)
     if rows:
-        for line in table_lines(table):
+        for line in result_lines(table, output.screen_width):
             output.text(line)
     else:
         output.text("no rows")
@@ -130,21 +131,16 @@ def _csv(table: Table) -> str:
     return text.getvalue()
 
 
-def table_lines(table: Table) -> list[str]:
-    """One line per row, of any length: wrapped IRIs are hard to read and to copy."""
-    rows = [list(table.columns), *([_cell(term) for term in row] for row in table.rows)]
-    numeric = [
-        all(isinstance(value, int | float | None) for value in table.column(name))
+def result_lines(table: Table, width: int | None = None) -> list[str]:
+    """One line per row; of any length without a width, because IRIs are there to be copied."""
+    text = [
+        name
         for name in table.columns
+        if not all(isinstance(value, int | float | None) for value in table.column(name))
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
-    return [
-        "  ".join(
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
+    rows = [[_cell(term) for term in row] for row in table.rows]
+    numbers = [name for name in table.columns if name not in text]
+    return table_lines(table.columns, rows, width, right=numbers, shorten=text)
 
 
 def _cell(term: Term | None) -> str:

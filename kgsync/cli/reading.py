@@ -12,7 +12,7 @@ from kgsync.cli.options import CONFIG, At, Config, Json, opened_sync
 from kgsync.cli.output import output
 from kgsync.cli.reports import show_status
 
-__all__ = ["export", "neighbors", "predict", "query", "status"]
+__all__ = ["export", "moves", "neighbors", "predict", "query", "status"]
 
 Count = Annotated[int, typer.Option("-k", min=1, help="Number of results.")]
 
@@ -39,6 +39,21 @@ def neighbors(
         found = sync.at(at).neighbors(iri, k)
     output.data([asdict(neighbor) for neighbor in found])
     output.table(["entity", "cosine"], [(n.iri, f"{n.similarity:.3f}") for n in found])
+
+
+def moves(
+    iri: Annotated[str, typer.Argument(help="IRI of an entity or a relation.")],
+    kind: Annotated[str, typer.Option(help="Kind of the element: entity or relation.")] = "entity",
+    k: Annotated[int, typer.Option("-k", min=0, help="Triples to show per version.")] = 10,
+    config: Config = CONFIG,
+    json: Json = False,
+) -> None:
+    """Show how far an element moved in each version, and which triples it gained and lost."""
+    output.json = json
+    from kgsync.cli.moves import show_moves
+
+    with opened_sync(config) as sync:
+        show_moves(sync, iri, kind, k)
 
 
 def predict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kgsync.cli.output import output
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from kgsync.service.status import Status
     from kgsync.state.report import Plan, StepReport
 
-__all__ = ["show_history", "show_plan", "show_report", "show_status"]
+__all__ = ["short_name", "show_history", "show_plan", "show_report", "show_status"]
 
 
 def show_plan(found: Plan) -> None:
@@ -33,6 +34,8 @@ def show_plan(found: Plan) -> None:
             output.text(f"note: {found.caveat}")
         if found.removed_share:
             output.text(f"removes {found.removed_share:.1%} of the current edges")
+        if found.rejected:
+            output.text(f"the next step would be rejected: {found.rejected}")
         if any(found.skipped.values()):
             output.text(f"not embedded: {named_counts(found.skipped)}")
     if found.passed_over:
@@ -47,9 +50,10 @@ def show_plan(found: Plan) -> None:
 
 def show_status(found: Status, history: list[StepReport]) -> None:
     """Print the current version, the status of scheduled runs, and the history."""
-    for line in found.run.lines() if found.run else ():
+    accepted = found.pause is not None and found.pause.accepted
+    for line in found.run.lines(accepted=accepted) if found.run else ():
         output.text(line)
-    told = found.run is not None and found.run.running and found.run.paused_since
+    told = found.run is not None and found.run.running and found.run.paused_since and not accepted
     if found.pause is not None and not told:
         output.text(str(found.pause))
     if found.version is None:
@@ -87,7 +91,7 @@ def show_report(report: StepReport) -> None:
 
 
 def show_history(history: list[StepReport]) -> None:
-    """Print one row per version: changes, quality before and after, seconds."""
+    """Print one row per version: changes, quality, what was learned and kept, seconds."""
     rows = []
     for report in history:
         assert report.change is not None
@@ -95,7 +99,7 @@ def show_history(history: list[StepReport]) -> None:
         rows.append(
             (
                 str(report.version),
-                _tail(report.graph_version),
+                short_name(report.graph_version),
                 report.action,
                 f"+{sum(change.added_triples):,} -{sum(change.deleted_triples):,}",
                 f"+{change.added_entities:,} -{change.deleted_entities:,}",
@@ -103,6 +107,9 @@ def show_history(history: list[StepReport]) -> None:
                 _mrr(report.quality_before),
                 _mrr(report.quality),
                 f"{report.quality['hits@10']:.3f}" if report.quality else "-",
+                _mrr(_group(report, "added")),
+                _mrr(_group(report, "deleted")),
+                f"{report.neighbors['overlap']:.1%}" if report.neighbors else "-",
                 f"{sum(report.seconds.values()):.1f}",
             )
         )
@@ -116,9 +123,26 @@ def show_history(history: list[StepReport]) -> None:
         "MRR before",
         "after",
         "Hits@10",
+        "learned",
+        "forgotten",
+        "neighbors",
         "seconds",
     ]
-    output.table(columns, rows)
+    output.table(
+        columns,
+        rows,
+        spare=[
+            "forgotten",
+            "learned",
+            "neighbors",
+            "relations",
+            "entities",
+            "Hits@10",
+            "seconds",
+            "MRR before",
+        ],
+        shorten=["graph"],
+    )
 
 
 def _show_change(change: ChangeCounts) -> None:
@@ -126,12 +150,22 @@ def _show_change(change: ChangeCounts) -> None:
     output.table(["", "added", "deleted"], rows)
 
 
+def _group(report: StepReport, name: str) -> dict[str, Any] | None:
+    """How a group of triples around the change ranks."""
+    found: dict[str, Any] | None = (report.learned or {}).get("groups", {}).get(name)
+    return found
+
+
 def _mrr(quality: dict[str, Any] | None) -> str:
     return f"{quality['mrr']:.3f}" if quality else "-"
 
 
-def _tail(name: str | None) -> str:
-    return (name or "").rstrip("/#").rpartition("/")[2]
+def short_name(name: str | None) -> str:
+    """The end of an IRI; of a live graph the time it was fetched, to the minute."""
+    try:
+        return datetime.fromisoformat(name or "").strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return (name or "").rstrip("/#").rpartition("/")[2]
 
 
 def _join(numbers: tuple[int, ...]) -> str:

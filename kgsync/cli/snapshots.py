@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgsync.cli.output import output
+from kgsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from kgsync.common.listener import Listener
@@ -134,6 +135,37 @@ def synthetic(
 
 
 @app.command()
+def changing(
+    files: Files,
+    store: Store,
+    change: Annotated[
+        str,
+        typer.Option(help="Shares of the triples that change, one per version after the first."),
+    ] = "0.001,0.005,0.01,0.05",
+    added: Annotated[float, typer.Option(help="Share of the changed triples that are added.")] = (
+        0.6
+    ),
+    start: Annotated[float, typer.Option(help="Share of the facts in the first version.")] = 0.94,
+    hidden: Annotated[
+        float, typer.Option(help="Share of the entities that arrive after the first version.")
+    ] = 0.02,
+    seed: Annotated[int, typer.Option(help="Same seed, same versions.")] = 0,
+    namespace: Namespace = _NAMESPACE,
+    graphs: Graphs = None,
+    catalog: Catalog = None,
+    json: Json = False,
+) -> None:
+    """Change a static graph by given shares: lines of `head relation tail`."""
+    from kgsync.snapshots.changing import Changing, changing_versions
+    from kgsync.snapshots.plain import read_static
+
+    with _loading(store, namespace, graphs, catalog, json) as load:
+        how = Changing(_shares(change), added, start=start, hidden=hidden, seed=seed)
+        versions = changing_versions(read_static(files, load.naming), how)
+        load.load(versions, 1 + len(how.shares))
+
+
+@app.command()
 def changes(
     folder: Annotated[
         Path, typer.Argument(help="Folder with base.nt and changes/NNNN.{added,removed}.nt.")
@@ -201,7 +233,8 @@ class _Loader:
             }
         )
         columns = ["version", "issued", "triples", "entities", "relations", "added", "deleted", ""]
-        output.table(columns, [_row(version, graphs) for version in loaded])
+        rows = [_row(version, graphs) for version in loaded]
+        output.table(columns, rows, spare=["relations", "entities"], shorten=["version", "issued"])
         idle = sum(version.without_effect for version in loaded)
         if idle:
             output.text(f"warning: {idle:,} statements of the change files changed nothing")
@@ -220,6 +253,13 @@ def _loading(
     naming = Naming(namespace)
     with output.listening() as listener:
         yield _Loader(store, naming, graphs or naming.graphs, catalog, listener)
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(share) for share in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--change must be numbers separated by commas, not {text!r}") from None
 
 
 def _row(version: LoadedVersion, graphs: str) -> tuple[str, ...]:

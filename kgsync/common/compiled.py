@@ -14,7 +14,6 @@ from numba import njit
 
 from kgsync.common.kernel_folders import is_ours, private_folder
 from kgsync.common.kernels import FAST
-from kgsync.common.parts import PartCompiler
 
 __all__ = ["FAST", "compile_function", "compiled"]
 
@@ -68,8 +67,8 @@ def compile_function(
             "no_cpython_wrapper": inner,
             "no_cfunc_wrapper": True,
         }
-        if inner:
-            options["pipeline_class"] = PartCompiler
+        if inner and (compiler := _part_compiler()):
+            options["pipeline_class"] = compiler
         return njit(
             error_model="numpy",
             fastmath=set(fastmath),
@@ -90,6 +89,17 @@ def compile_function(
             _log.debug("%s is not only ours to write", made.stats.cache_path)
     _warn()
     return cast("_Function", compile_(False))
+
+
+@cache
+def _part_compiler() -> type | None:
+    """A faster compiler of inner functions; None if this release of numba does not allow it."""
+    try:
+        from kgsync.common.inner_functions import PartCompiler
+    except (ImportError, AttributeError, TypeError) as error:
+        _log.debug("inner functions are compiled on their own: %r", error)
+        return None
+    return PartCompiler
 
 
 @contextmanager

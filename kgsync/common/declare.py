@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, wraps
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_ch
 from kgsync.errors import ConfigError
 
 __all__ = [
+    "Choices",
     "Kind",
     "Part",
     "Rule",
@@ -36,6 +37,8 @@ __all__ = [
 T = TypeVar("T")
 Kind = Literal["value", "duration", "path", "store"]
 """A duration is text like "15m"; a path is relative to the file; a store is a path or a URL."""
+Choices = Callable[[], Mapping[str, str] | Sequence[str]]
+"""Asked late, for the names of the choices, or what each of them means."""
 _KEY = "kgsync"
 
 
@@ -44,7 +47,8 @@ class Setting:
     """One declared setting."""
 
     default: Any
-    help: str
+    explained: str | Callable[[], str]
+    """The help without the choices; a function where it tells what other files declare."""
     kind: Kind = "value"
     at_least: float | str | None = None
     """Bounds; for a duration a duration."""
@@ -52,7 +56,7 @@ class Setting:
     at_most: float | None = None
     or_zero: bool = False
     """Whether 0 is allowed besides what the bounds allow."""
-    allowed: Callable[[], Sequence[str]] | tuple[str, ...] = ()
+    allowed: Choices | tuple[str, ...] = ()
     paper: str | None = None
     """Its name in the paper."""
     example: Any = None
@@ -69,6 +73,20 @@ class Setting:
     @property
     def choices(self) -> Sequence[str]:
         """The only values allowed; empty allows all."""
+        return tuple(self._allowed())
+
+    @property
+    def help(self) -> str:
+        """One or two sentences, with what each choice means where that is declared."""
+        text = self.explained() if callable(self.explained) else self.explained
+        allowed = self._allowed()
+        if not isinstance(allowed, Mapping):
+            return text
+        *most, last = (f'"{name}" ({meaning})' for name, meaning in allowed.items())
+        listed = f"{', '.join(most)} or {last}" if most else last
+        return f"{text.removesuffix('.')}: {listed}."
+
+    def _allowed(self) -> Mapping[str, str] | Sequence[str]:
         return self.allowed() if callable(self.allowed) else self.allowed
 
 
@@ -107,17 +125,18 @@ class Ruled(Protocol):
 
 def setting(
     default: T,
-    help: str,  # noqa: A002
+    help: str | Callable[[], str],  # noqa: A002
     *,
     kind: Kind = "value",
     at_least: float | str | None = None,
     above: float | str | None = None,
     at_most: float | None = None,
     or_zero: bool = False,
-    choices: Callable[[], Sequence[str]] | None = None,
+    choices: Choices | None = None,
     paper: str | None = None,
     example: object = None,
     was: str | None = None,
+    by_name: bool = False,
 ) -> T:
     """Declare a setting.
 
@@ -125,22 +144,25 @@ def setting(
 
     Args:
         default: Its default; None if it may be left unset.
-        help: One or two sentences, shown in the template, the reference and the schema.
+        help: One or two sentences, shown in the template, the reference and the schema; a function
+            where they tell what other files declare.
         kind: What a string is, if not just a string.
         at_least: Smallest value allowed; for a duration a duration.
         above: The value must be larger than this.
         at_most: Largest value allowed.
         or_zero: Allow 0 besides; it usually stands for "choose for me".
-        choices: The only values allowed, where the type cannot list them.
+        choices: The only values allowed, where the type cannot list them. If they come with their
+            meanings, the help lists these.
         paper: Its name in the paper.
         example: A value to show in the template if there is no default.
         was: A former key that is still read.
+        by_name: Never a positional argument, so that a new setting may come first.
     """
     limits = at_least, above, at_most, or_zero, choices or ()
     said = {_KEY: Setting(default, help, kind, *limits, paper, example, was)}
     if isinstance(default, dict):  # its values may be secrets
         return cast("T", field(default_factory=lambda: dict(default), repr=False, metadata=said))
-    return field(default=default, metadata=said)
+    return field(default=default, metadata=said, kw_only=by_name)
 
 
 def part(section: type[T], help: str | None = None) -> T:  # noqa: A002

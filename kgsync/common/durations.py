@@ -6,7 +6,7 @@ import re
 
 from kgsync.errors import ConfigError
 
-__all__ = ["PATTERN", "seconds_of"]
+__all__ = ["PATTERN", "complaint_about", "seconds_of"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 PATTERN = r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?([smhd])"
@@ -25,13 +25,22 @@ def seconds_of(text: str, what: str = "a duration") -> float:
     Raises:
         ConfigError: It is not written so, or longer than ten years.
     """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise ConfigError(
-            f"{what} must be a number with a unit (s, m, h or d), like 30s, 15m, 2h or 1d, "
-            f"not {text!r}"
-        )
-    seconds = float(match[1]) * _UNITS[match[2]]
+    complaint = complaint_about(text)
+    if complaint:
+        raise ConfigError(f"{what} {complaint}")
+    return _seconds(text) or 0.0
+
+
+def complaint_about(text: str) -> str:
+    """What is wrong with a duration, to follow its name in a message; empty if nothing is."""
+    seconds = _seconds(text)
+    if seconds is None:
+        return f"must be a number with a unit (s, m, h or d), like 30s, 15m, 2h or 1d, not {text!r}"
     if seconds > _LONGEST_DAYS * _UNITS["d"]:
-        raise ConfigError(f"{what} must be at most {_LONGEST_DAYS}d, not {text!r}")
-    return seconds
+        return f"must be at most {_LONGEST_DAYS}d, not {text!r}"
+    return ""
+
+
+def _seconds(text: str) -> float | None:
+    match = _DURATION.fullmatch(text.strip())
+    return float(match[1]) * _UNITS[match[2]] if match else None

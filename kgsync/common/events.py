@@ -3,7 +3,7 @@
 Event
 ├── PhaseStarted    a phase of a step begins
 ├── Progress        progress within a long phase
-├── Committed       a new version is current, and published as far as that went
+├── Committed       another version is current, and published as far as that went
 ├── Rejected        a requirement refused a version; the last one stays current
 ├── Failed          a step ended with another error; the last version stays current
 └── ScheduleEvent   what only a scheduled sync has
@@ -24,6 +24,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 __all__ = [
+    "ROLLED_BACK",
     "AbandonedError",
     "Committed",
     "Event",
@@ -41,6 +42,10 @@ __all__ = [
     "ScheduleEvent",
     "StoreWaited",
 ]
+
+
+ROLLED_BACK = "rolled back"
+"""Action of a commit that makes an older version current again."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +79,16 @@ class Progress(Event):
 
 @dataclass(frozen=True)
 class Committed(Event):
-    """A new version is current."""
+    """Another version is current. Told after every commit, whatever fails after it."""
 
     version: int
     graph_version: str
     action: str
-    """How it was made; see `StepReport.action`."""
+    """How it was made, see `StepReport.action`; or `ROLLED_BACK`: it is an older version."""
     seconds: float
     """How long the step took."""
     behind: int = 0
-    """Graph versions that are not processed yet."""
+    """Graph versions that are not processed yet; 0 after a rollback, which does not look."""
     warnings: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "CANONICAL",
     "EDGE",
     "ESCAPED_IRI",
+    "KGE",
     "OBJECT",
     "PREDICATE",
     "STATEMENT",
@@ -29,6 +30,8 @@ __all__ = [
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 """Namespace of the datatypes."""
+KGE = "https://w3id.org/kgsync/ns#"
+"""Namespace of our own terms; see `publish/metadata/vocabulary.ttl`."""
 
 # -- IRIs ------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Random streams, one per phase, seeded by hash(seed, graph version, phase)."""
+"""Random streams, one per phase, seeded by hash(seed, what is learned from, phase)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class Seeds:
     """Streams of random numbers for one step."""
 
     seed: int
-    version: str
+    content: str
+    """A fingerprint of what is learned from: the same graph, the same numbers."""
 
     def number(self, phase: str) -> int:
         """A 63-bit number for a phase."""
-        text = f"{self.seed}\x00{self.version}\x00{phase}".encode()
+        text = f"{self.seed}\x00{self.content}\x00{phase}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
     def numpy(self, phase: str) -> np.random.Generator:

@@ -11,27 +11,27 @@ from kgsync.config.settings import Settings, load_settings
 from kgsync.evaluation.settings import EvaluationSettings
 from kgsync.graph.settings import EndpointSettings, FilterSettings, SplitSettings
 from kgsync.models.settings import ModelSettings, Norm
-from kgsync.publish.settings import Datatype, Literals, PublishSettings
+from kgsync.publish.settings import Literals, PublishSettings
 from kgsync.service.settings import ScheduleSettings
 from kgsync.source.settings import SourceSettings
 from kgsync.state.settings import StateSettings
+from kgsync.training.rates import Rates
 from kgsync.training.settings import (
-    Corruption,
-    Rates,
+    InitialVectors,
+    NegativeSampling,
     RunSettings,
-    StartVectors,
     TrainingSettings,
     UpdateSettings,
 )
 
 __all__ = [
-    "Corruption",
-    "Datatype",
     "EndpointSettings",
     "EvaluationSettings",
     "FilterSettings",
+    "InitialVectors",
     "Literals",
     "ModelSettings",
+    "NegativeSampling",
     "Norm",
     "PublishSettings",
     "Rates",
@@ -40,7 +40,6 @@ __all__ = [
     "Settings",
     "SourceSettings",
     "SplitSettings",
-    "StartVectors",
     "StateSettings",
     "TrainingSettings",
     "UpdateSettings",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kgsync.common.declare import Rule, Ruled, every_section, settings_of, wrong
+from kgsync.common.declare import Ruled, every_section, settings_of, wrong
 from kgsync.config.values import check_value
 from kgsync.errors import ConfigError
+from kgsync.training.rules import learning_rules
 
 if TYPE_CHECKING:
     from kgsync.config.settings import Settings
@@ -29,7 +29,7 @@ def check(settings: Settings) -> None:
             given = type(chosen).__name__  # not its value, which may hold a secret
             raise ConfigError(f"[{name}] must be of type {section.__name__}, not {given}")
         _check_section(chosen, name)
-    for holds, keys, message in (*_model_rules(settings), *_rules(settings)):
+    for holds, keys, message in learning_rules(settings):
         if not holds:
             raise wrong("", keys, message)
 
@@ -43,48 +43,3 @@ def _check_section(chosen: Any, name: str) -> None:
         for holds, keys, message in chosen.rules():
             if not holds:
                 raise wrong(name, keys, message)
-
-
-def _model_rules(settings: Settings) -> Iterator[Rule]:
-    """What depends on the model."""
-    from kgsync.models import MODELS
-
-    model, update, declared = settings.model, settings.update, MODELS[settings.model.name]
-    by_pair = ", ".join(name for name in MODELS if MODELS[name].steps_by_pair)
-    wide = ", ".join(name for name in MODELS if MODELS[name].has_relation_dimension)
-    yield Rule(
-        model.dimension % declared.divisor == 0,
-        ("model.dimension",),
-        f"[model] {model.name} needs a dimension divisible by {declared.divisor}",
-    )
-    yield Rule(
-        model.relation_dimension == 0 or declared.has_relation_dimension,
-        ("model.relation_dimension",),
-        f"[model] {model.name} does not support relation_dimension; only {wide} does",
-    )
-    yield Rule(
-        settings.run.backend != "cpu" or declared.kernels is not None,
-        ("run.backend", "model.name"),
-        f"[run] {model.name} has no kernels for backend = 'cpu'; use 'auto' or 'torch'",
-    )
-    yield Rule(
-        update.initial_vectors in ("average", "random") or bool(declared.closed_forms),
-        ("update.initial_vectors", "model.name"),
-        f"[update] {model.name} supports only initial_vectors 'average' and 'random', not "
-        + repr(update.initial_vectors),
-    )
-    yield Rule(
-        settings.training.steps == "batch"
-        or (declared.steps_by_pair and settings.run.backend != "torch"),
-        ("training.steps", "model.name", "run.backend"),
-        f"[training] steps = 'pair' works only with {by_pair}, and not with backend = 'torch'",
-    )
-
-
-def _rules(settings: Settings) -> Iterator[Rule]:
-    """What concerns several sections."""
-    yield Rule(
-        settings.training.steps == "batch" or settings.run.device == "cpu",
-        ("training.steps", "run.device"),
-        "[training] steps = 'pair' works only with run.device = 'cpu'",
-    )

@@ -20,7 +20,8 @@ from kgsync.publish.settings import PublishSettings
 from kgsync.service.settings import ScheduleSettings
 from kgsync.source.settings import SourceSettings
 from kgsync.state.settings import StateSettings
-from kgsync.training.settings import Rates, RunSettings, TrainingSettings, UpdateSettings
+from kgsync.training.rates import annealing_of, rates_of
+from kgsync.training.settings import RunSettings, TrainingSettings, UpdateSettings
 
 __all__ = ["Settings", "differences", "load_settings", "load_sync_settings"]
 
@@ -65,26 +66,13 @@ class Settings:
             chosen["norm"] = None
         return chosen
 
-    def rates(self) -> Rates:
-        """The effective learning rates."""
-        from kgsync.models import MODELS
-
-        update = self.update
-        training = self.training.learning_rate or MODELS[self.model.name].learning_rate
-        general = update.general_learning_rate or training / 5
-        return Rates(
-            training,
-            update.pretraining_learning_rate or training,
-            general,
-            update.change_learning_rate or general / 2,
-        )
-
     def hyper_parameters(self) -> dict[str, dict[str, Any]]:
         """The hyper-parameters of a run by section, with the effective learning rates."""
-        rates = self.rates()
+        rates = rates_of(self.model, self.training, self.update)
         names = "filter", "split", "model", "training", "update", "evaluation", "run"
         chosen = {name: json.loads(json.dumps(asdict(getattr(self, name)))) for name in names}
         chosen["training"]["learning_rate"] = rates.training
+        chosen["training"]["annealing"] = annealing_of(self.training, self.update)
         chosen["update"]["pretraining_learning_rate"] = rates.pretraining
         chosen["update"]["general_learning_rate"] = rates.general
         chosen["update"]["change_learning_rate"] = rates.change

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from kgsync.common.declare import Setting, wrong
-from kgsync.common.durations import seconds_of
-from kgsync.errors import ConfigError
+from kgsync.common.durations import complaint_about, seconds_of
 
 __all__ = ["TYPES", "bounds", "check_value"]
 
@@ -60,11 +59,9 @@ def _complaint(setting: Setting, value: Any) -> str:
         return f"must be a finite number, not {value!r}"
     if setting.kind in ("path", "store") and "\0" in value:
         return "contains a NUL character"
-    try:
-        inside = _inside(setting, value)
-    except ConfigError as error:  # not a duration
-        return str(error).removeprefix("a duration ")
-    return "" if inside else f"must be {bounds(setting)}, not {value!r}"
+    if setting.kind == "duration" and (complaint := complaint_about(value)):
+        return complaint
+    return "" if _inside(setting, value) else f"must be {bounds(setting)}, not {value!r}"
 
 
 def _inside(setting: Setting, value: Any) -> bool:

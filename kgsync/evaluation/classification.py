@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from kgsync.errors import TrainingError, UndefinedMetricError
-from kgsync.graph.living import TripleRows, TripleSet
+from kgsync.graph.active import TripleRows, TripleSet
 from kgsync.models.base import Model
 
 __all__ = ["Classification", "triple_classification"]

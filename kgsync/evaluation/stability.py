@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kgsync.errors import UndefinedMetricError
-from kgsync.graph.living import Living
+from kgsync.evaluation.moved_rows import Embedded, moved_ids, positions
+from kgsync.graph.active import Active, shared_rows
+from kgsync.graph.hashing import Hashes, mix
 from kgsync.models.base import Kind, Model
 
-__all__ = ["MeanChange", "model_change", "normalized_mean_change"]
+__all__ = ["MeanChange", "change_of_few", "model_change", "normalized_mean_change"]
 
+_FEW = 1024  # vectors that moved, at a time
 _EXACT = 4096
 """Up to this many vectors, distances are computed in double precision."""
 
@@ -34,34 +39,55 @@ class MeanChange:
 
 def model_change(
     old: Model,
-    old_living: Living,
+    old_active: Active,
     new: Model,
-    new_living: Living,
+    new_active: Active,
     random: np.random.Generator,
     *,
     sample: int = 0,
     memory_mb: int = 256,
+    hashes: Mapping[Kind, Hashes] | None = None,
 ) -> dict[Kind, MeanChange | None]:
     """NMC of the entities and of the relations; None where fewer than two are in both versions.
 
+    It is exact up to `sample` elements. Of more, it is estimated: if most of them moved, as in
+    `normalized_mean_change`; if at most half of them did, as in `change_of_few`.
+
     Args:
         old: The earlier model.
-        old_living: The elements its rows belong to.
+        old_active: The elements its rows belong to.
         new: The later model.
-        new_living: The elements its rows belong to.
+        new_active: The elements its rows belong to.
         random: Samples the elements.
         sample: See `normalized_mean_change`.
         memory_mb: See `normalized_mean_change`.
+        hashes: For each row of the later model a number that belongs to its element. Those with the
+            smallest numbers show how far vectors are apart, so that it is estimated from the same
+            elements in every version. Without it, random ones do.
     """
+    before_, after_ = Embedded(old, old_active), Embedded(new, new_active)
     pairs: tuple[tuple[Kind, Any, Any], ...] = (
-        ("entity", old_living.entities, new_living.entities),
-        ("relation", old_living.relations, new_living.relations),
+        ("entity", old_active.entities, new_active.entities),
+        ("relation", old_active.relations, new_active.relations),
     )
     changes: dict[Kind, MeanChange | None] = {}
     for kind, before, after in pairs:
-        _, at_old, at_new = np.intersect1d(before, after, assume_unique=True, return_indices=True)
-        vectors = old.tables[kind][torch.from_numpy(at_old)], new.tables[kind][at_new]
+        at_old, at_new = shared_rows(before, after)
+        moved = moved_ids(before_, after_, kind)
+        few = 1 < sample < len(at_new) and 2 * len(moved) <= len(at_new)
         try:
+            if few:
+                chosen = _chosen(at_new, sample, hashes[kind] if hashes else None, random)
+                rows = np.searchsorted(before, moved), np.searchsorted(after, moved)
+                changes[kind] = change_of_few(
+                    old.tables[kind][torch.from_numpy(rows[0])],
+                    new.tables[kind][torch.from_numpy(rows[1])],
+                    new.tables[kind][torch.from_numpy(chosen)],
+                    positions(chosen, rows[1]),
+                    len(at_new),
+                )
+                continue
+            vectors = old.tables[kind][torch.from_numpy(at_old)], new.tables[kind][at_new]
             changes[kind] = normalized_mean_change(
                 *vectors, random, sample=sample, memory_mb=memory_mb
             )
@@ -114,6 +140,65 @@ def normalized_mean_change(
         left = 1 - len(chosen) / count
         error = float(spread * (left / len(chosen)) ** 0.5)
     return MeanChange(float(nmc), count, len(chosen), error)
+
+
+def change_of_few(
+    old: Tensor, new: Tensor, others: Tensor, places: NDArray[np.int64], count: int
+) -> MeanChange:
+    """NMC of vectors of which few moved: all of these count, exactly as far as they moved.
+
+    What is estimated, from a sample of all elements, is how far vectors are apart: for each vector
+    that moved its mean distance to the others, and the mean of all distances. The error is that of
+    this estimate alone, by the delta method.
+
+    Args:
+        old: The vectors that moved, before.
+        new: The same, after.
+        others: The vectors of the sample, after.
+        places: For each one that moved where it is in the sample; -1 if it is not in it.
+        count: How many elements there are.
+
+    Raises:
+        UndefinedMetricError: All elements of the sample have the same vector.
+    """
+    size = len(others)
+    centre = others.double().mean(0)
+    points, sample = new.double() - centre, others.double() - centre
+    squares = sample.square().sum(1)
+    between = _distances(sample, squares, sample, squares).fill_diagonal_(0.0)
+    # What the distances from one vector to all others add up to.
+    sums = (count - 1) * between.sum(1) / (size - 1)
+    mean_sum = sums.mean()
+    if not bool(mean_sum > 0):
+        raise UndefinedMetricError("NMC is undefined: all elements of the sample have one vector")
+    moved = torch.linalg.vector_norm((new - old).double(), dim=1)
+    total, influence = 0.0, torch.zeros(size, dtype=torch.float64)
+    for start in range(0, len(points), _FEW):
+        part = slice(start, start + _FEW)
+        block = points[part]
+        far = _distances(block, block.square().sum(1), sample, squares)
+        at = torch.from_numpy(places[part])
+        itself = at >= 0
+        far[itself, at[itself]] = 0.0
+        mean_far = far.sum(1) / (size - itself.double())
+        weights = moved[part] / ((count - 1) * mean_far)
+        total += float(weights.sum())
+        influence -= ((far / mean_far[:, None] - 1) * weights[:, None]).sum(0)
+    nmc = total / float(mean_sum)
+    by_element = (influence - 2 * nmc * (sums - mean_sum)) / mean_sum
+    left = 1 - size / count
+    error = float(by_element.std(correction=1)) * (left / size) ** 0.5 if len(points) else 0.0
+    return MeanChange(nmc, count, size, error)
+
+
+def _chosen(
+    rows: NDArray[np.int64], size: int, hashes: Hashes | None, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """So many of some rows, sorted."""
+    if hashes is None:
+        return np.sort(random.choice(rows, size, replace=False))
+    numbers = mix(~hashes[rows])
+    return np.sort(rows[np.argpartition(numbers, size)[:size]])
 
 
 def _precision(count: int) -> torch.dtype:

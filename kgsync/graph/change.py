@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kgsync.errors import KgsyncError
+from kgsync.graph.active import are_among
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Part, Parts, Splitter
 from kgsync.graph.terms import Ids, TermIndex, TermTable
@@ -267,10 +268,7 @@ def _elements(change: str, kind: str, iris: Any) -> Any:
 
 def _minus(ids: Ids, others: Ids) -> Ids:
     """Sorted ids that are not among other sorted ids."""
-    at = np.searchsorted(others, ids)
-    found = at < len(others)
-    found[found] = others[at[found]] == ids[found]
-    return ids[~found]
+    return ids[~are_among(ids, others)]
 
 
 def _by_part(parts: Parts) -> tuple[int, int, int]:

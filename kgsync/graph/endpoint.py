@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kgsync.errors import ConfigError
-from kgsync.graph.watch import StoreWatch
+from kgsync.graph.store_watch import StoreWatch
 
 __all__ = ["Auth", "Endpoint", "watched"]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from kgsync import queries
+from kgsync.common.rdf_terms import KGE
 from kgsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ ReceiveChange: TypeAlias = Callable[[Literal["clear", "remove", "add"], TripleBa
 Marks: TypeAlias = Literal["sums", "ends"]
 """What a store can say about the hashes in a bucket: their sum, or the smallest and the largest."""
 
-OUTPUT_GRAPH = "https://w3id.org/kgsync/ns#OutputGraph"
+OUTPUT_GRAPH = f"{KGE}OutputGraph"
 
 
 class Term(NamedTuple):

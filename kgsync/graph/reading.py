@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from kgsync.graph.change import ChangeSet
+from kgsync.graph.hashing import mixed
 from kgsync.graph.rows import Skipped
 from kgsync.graph.snapshot import Snapshot
-from kgsync.graph.split import Split
+from kgsync.graph.split import EdgeSums, Split
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion
 
@@ -57,6 +62,25 @@ class Reading:
     """What reading the store has cost so far, this reading included, as plain values."""
     files: dict[str, str] = field(default_factory=dict)
     """Stamps of the files that it was read from, if it was."""
+    known_sums: EdgeSums | None = None
+    """What identifies the edges, if it follows from the version before."""
+
+    @cached_property
+    def sums(self) -> EdgeSums:
+        """What identifies the edges to embed."""
+        return self.known_sums or EdgeSums.of(self.edges, self.fetched.terms)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identifies the change, so for one base the content, whatever the version is called."""
+        terms, digest = self.fetched.terms, hashlib.sha256()
+        entities, relations = terms.entities.hashes, terms.relations.hashes
+        for edges in (self.change.added_triples, self.change.deleted_triples):
+            heads, tails = entities[edges.heads], entities[edges.tails]
+            # Sorted by hash: ids of new terms may depend on how the graph was read.
+            hashes = np.sort(mixed(heads, relations[edges.relations], tails))
+            digest.update(len(hashes).to_bytes(8, "little") + hashes.tobytes())
+        return digest.hexdigest()
 
     @property
     def skipped(self) -> dict[str, int]:

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from kgsync.errors import KgsyncError
 from kgsync.graph.terms import Ids
 
-__all__ = ["KeyLayout", "Keys", "Snapshot"]
+__all__ = ["KeyLayout", "Keys", "Snapshot", "Uses"]
 
 Keys = NDArray[np.uint64]
+Places = NDArray[np.int64]
+
+_FEW = 1000
+"""How many times as many edges a snapshot has as another whose edges are looked up one by one."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,37 @@ class KeyLayout:
         relations = (keys >> np.uint64(self.entity_bits) & relation).astype(np.int32)
         heads = (keys >> np.uint64(self.entity_bits + self.relation_bits)).astype(np.int32)
         return heads, relations, tails
+
+
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """How many edges of a snapshot have each id; a self-loop counts twice for its entity."""
+
+    entities: NDArray[np.int64]
+    relations: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, edges: Snapshot) -> Uses:
+        """Count all edges."""
+        size = max(int(column.max(initial=-1)) for column in (edges.heads, edges.tails)) + 1
+        entities = np.bincount(edges.heads, minlength=size)
+        entities += np.bincount(edges.tails, minlength=size)
+        return cls(entities, np.bincount(edges.relations))
+
+    def changed(self, deleted: Snapshot, added: Snapshot) -> Uses:
+        """The counts after a change; ids that no edge has any more stay, with 0."""
+        sizes = (len(self.entities), len(self.relations))
+        grown = (len(added.uses.entities), len(added.uses.relations))
+        entities, relations = (
+            np.concatenate([counts, np.zeros(max(0, size - known), np.int64)])
+            for counts, known, size in zip(
+                (self.entities, self.relations), sizes, grown, strict=True
+            )
+        )
+        for uses, sign in ((added.uses, 1), (deleted.uses, -1)):
+            entities[: len(uses.entities)] += sign * uses.entities
+            relations[: len(uses.relations)] += sign * uses.relations
+        return Uses(entities, relations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +133,19 @@ class Snapshot:
         return self.heads, self.relations, self.tails
 
     @cached_property
+    def uses(self) -> Uses:
+        """How many edges have each id."""
+        return Uses.of(self)
+
+    @cached_property
     def entities(self) -> Ids:
         """Ids of the entities that occur, sorted."""
-        return _occurring(self.heads, self.tails)
+        return np.flatnonzero(self.uses.entities).astype(np.int32)
 
     @cached_property
     def relation_ids(self) -> Ids:
         """Ids of the relations that occur, sorted."""
-        return _occurring(self.relations)
+        return np.flatnonzero(self.uses.relations).astype(np.int32)
 
     @cached_property
     def layout(self) -> KeyLayout:
@@ -125,22 +165,83 @@ class Snapshot:
 
     def minus(self, other: Snapshot) -> Snapshot:
         """The edges that the other snapshot lacks."""
-        layout = common_layout(self, other)
-        missing = ~contains(other.keys(layout), self.keys(layout))
-        return self.where(missing)
+        if _are_few(other, self):
+            return self.changed(other.within(self), Snapshot.empty()) if len(other) else self
+        return self.where(~self._are_in(other))
+
+    def within(self, other: Snapshot) -> Snapshot:
+        """The edges that the other snapshot has, too."""
+        return self.where(self._are_in(other))
 
     def plus(self, other: Snapshot) -> Snapshot:
         """The edges of either snapshot."""
+        if _are_few(other, self):
+            return self.changed(Snapshot.empty(), other.minus(self)) if len(other) else self
         columns = zip(self.columns, other.columns, strict=True)
         return Snapshot.of(*(np.concatenate(pair) for pair in columns))
 
+    def changed(self, deleted: Snapshot, added: Snapshot) -> Snapshot:
+        """The edges after a change; after a small one, each array is copied once.
 
-def _occurring(*columns: Ids) -> Ids:
-    """The ids that occur, sorted."""
-    occurs = np.zeros(max(int(column.max(initial=-1)) for column in columns) + 1, bool)
-    for column in columns:
-        occurs[column] = True
-    return np.flatnonzero(occurs).astype(np.int32)
+        Args:
+            deleted: Edges of this snapshot.
+            added: Edges that it lacks.
+        """
+        columns = zip(self.columns, added.columns, strict=True)
+        if (len(deleted) + len(added)) * _FEW <= len(self):
+            gone, come = self._places(deleted)[0], self._places(added)[0]
+            new = Snapshot(*(_spliced(column, gone, come, values) for column, values in columns))
+        else:
+            left = ~self._are_in(deleted)
+            new = Snapshot.of(*(np.concatenate([old[left], values]) for old, values in columns))
+        if "uses" in vars(self):  # what was counted already is not counted again
+            vars(new)["uses"] = self.uses.changed(deleted, added)
+        return new
+
+    def _are_in(self, other: Snapshot) -> NDArray[np.bool_]:
+        """For each edge, whether the other snapshot has it."""
+        if _are_few(self, other):
+            return other._places(self)[1]
+        layout = common_layout(self, other)
+        return contains(other.keys(layout), self.keys(layout))
+
+    def _places(self, few: Snapshot) -> tuple[Places, NDArray[np.bool_]]:
+        """For each of some edges the place that it has, or would have, and whether it is there.
+
+        Each is searched for by itself: no keys of all edges are made.
+        """
+        firsts = np.searchsorted(self.heads, few.heads, "left").astype(np.int64)
+        lasts = np.searchsorted(self.heads, few.heads, "right")
+        found = np.zeros(len(few), bool)
+        for at in range(len(few)):
+            first, last = int(firsts[at]), int(lasts[at])
+            for column, wanted in ((self.relations, few.relations), (self.tails, few.tails)):
+                inside, value = column[first:last], wanted[at]
+                last = first + int(np.searchsorted(inside, value, "right"))
+                first += int(np.searchsorted(inside, value, "left"))
+            firsts[at], found[at] = first, last > first
+        return firsts, found
+
+
+def _are_few(few: Snapshot, many: Snapshot) -> bool:
+    return len(few) * _FEW <= len(many)
+
+
+def _spliced(column: Ids, gone: Places, come: Places, values: Ids) -> Ids:
+    """A column without what is at some places, and with values before what is at others."""
+    cuts = [(int(place), -1) for place in gone]
+    cuts += [(int(place), number) for number, place in enumerate(come)]
+    # Where one goes and others come, those come first, in their order.
+    cuts.sort(key=lambda cut: (cut[0], cut[1] < 0, cut[1]))
+    pieces, start = [], 0
+    for place, number in cuts:
+        pieces.append(column[start:place])
+        start = place
+        if number < 0:
+            start += 1
+        else:
+            pieces.append(values[number : number + 1])
+    return np.concatenate([*pieces, column[start:]])
 
 
 def common_layout(*snapshots: Snapshot) -> KeyLayout:

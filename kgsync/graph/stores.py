@@ -16,8 +16,8 @@ from typing import Any, TypeAlias, cast
 from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.graph.endpoint import Endpoint
+from kgsync.graph.files.rdf_files import COMPRESSED, DUMPS, PATCHES, holds_rdf, one_of
 from kgsync.graph.port import GraphReader, GraphStore
-from kgsync.graph.rdf_files import COMPRESSED, DUMPS, PATCHES, holds_rdf, one_of
 
 __all__ = [
     "ADAPTERS",

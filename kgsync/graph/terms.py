@@ -6,7 +6,7 @@ import difflib
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,11 @@ __all__ = ["Ids", "TermIndex", "TermTable"]
 
 Ids = NDArray[np.int32]
 
+_FEW = 1000
+"""How many times as many IRIs a table has as are looked up, for a search through sorted hashes."""
 _SCANS = 16
 """Searches through all IRIs that take about as long as sorting them."""
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _BLOCK = 1 << 16
 """IRIs that are Python objects at a time."""
 
@@ -33,6 +36,8 @@ class TermTable:
     """A pyarrow string array."""
     hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     """Keyed 64-bit hash of each IRI, from which the split is computed."""
+    key: bytes | None = None
+    """Key of the hashes, if it is known."""
 
     def __len__(self) -> int:
         return len(self.iris)
@@ -41,6 +46,8 @@ class TermTable:
         """Ids of an Arrow array of IRIs; -1 where an IRI is unknown."""
         if len(iris) >= len(self.iris):
             return _found(pc.index_in(iris, value_set=self.iris))
+        if self.key is not None and len(iris) * _FEW <= len(self.iris):
+            return self._searched(iris, self.key)
         # Hashing the smaller side is twenty times faster for a few terms among millions.
         wanted = iris.dictionary_encode()
         at = _found(pc.index_in(self.iris, value_set=wanted.dictionary))
@@ -49,6 +56,23 @@ class TermTable:
         ids[at[known]] = known
         found: Ids = ids[np.asarray(wanted.indices)]
         return found
+
+    def _searched(self, iris: Any, key: bytes) -> Ids:
+        """Ids of a few IRIs: their hashes are searched among the sorted ones, then compared."""
+        order = self._by_hash
+        wanted = keyed_hashes(iris, key)
+        first, last = (np.searchsorted(self.hashes, wanted, side, sorter=order) for side in _SIDES)
+        ids = np.full(len(iris), -1, np.int32)
+        for at in np.flatnonzero(last > first).tolist():
+            for id_ in order[first[at] : last[at]].tolist():
+                if self.iris[id_].equals(iris[at]):
+                    ids[at] = id_
+        return ids
+
+    @cached_property
+    def _by_hash(self) -> Ids:
+        """The ids in the order of their hashes."""
+        return np.argsort(self.hashes, kind="stable").astype(np.int32)
 
     def id(self, iri: str) -> int | None:
         """Id of one IRI, or None; fast also for many, one after the other."""
@@ -60,6 +84,8 @@ class TermTable:
 
     def names(self, ids: Ids) -> Any:
         """IRIs of ids, as an Arrow string array."""
+        if len(ids) == len(self.iris) and np.array_equal(ids, np.arange(len(ids))):
+            return self.iris
         return self.iris.take(pa.array(ids))
 
     def name(self, id_: int) -> str:
@@ -75,8 +101,15 @@ class TermTable:
         again = np.asarray(pc.equal(unknown[1:], unknown[:-1]))
         if again.any():
             unknown = unknown.filter(pa.array(np.append(True, ~again)))
-        hashes = np.concatenate([self.hashes, keyed_hashes(unknown, key)])
-        return TermTable(pa.concat_arrays([self.iris, unknown]), hashes)
+        new = keyed_hashes(unknown, key)
+        hashes = np.concatenate([self.hashes, new])
+        table = TermTable(pa.concat_arrays([self.iris, unknown]), hashes, key)
+        if "_by_hash" in vars(self) and len(new) * _FEW <= len(self):
+            order = np.argsort(new, kind="stable")
+            places = np.searchsorted(self.hashes, new[order], "right", sorter=self._by_hash)
+            # What was sorted already is not sorted again.
+            vars(table)["_by_hash"] = np.insert(self._by_hash, places, len(self) + order)
+        return table
 
     def similar(self, iri: str, among: Ids, count: int = 3) -> list[str]:
         """The IRIs nearest in spelling, for error messages."""
@@ -143,7 +176,7 @@ class TermIndex:
         if key == self.key:
             return self
         tables = (
-            TermTable(table.iris, keyed_hashes(table.iris, key))
+            TermTable(table.iris, keyed_hashes(table.iris, key), key)
             for table in (self.entities, self.relations)
         )
         return TermIndex(key, *tables)

@@ -74,7 +74,8 @@ class VersionList:
                 )
             later = set(self.chain[self.chain.index(current.name) + 1 :])
             return tuple(version for version in self.versions if version.name in later)
-        assert self.sort_key is not None
+        if self.sort_key is None:
+            raise VersionError(f"<{current.name}> cannot be placed among versions without an order")
         if self.order == "issued" and current.issued is None:
             raise VersionError(
                 f"the current version <{current.name}> has no dcterms:issued, but others have; "

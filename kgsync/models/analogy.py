@@ -8,14 +8,23 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kgsync.common.kernels import Slot
-from kgsync.models.arrays import Array, joined
 from kgsync.models.base import Rows, TableSpec, one_vector_each
-from kgsync.models.bilinear import BILINEAR, Bilinear
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.loops import add_product, add_products, function, inlined
+from kgsync.models.parts.arrays import Array, joined
+from kgsync.models.parts.bilinear import BILINEAR, Bilinear
+from kgsync.models.parts.loops import add_product, add_products, function, inlined
+from kgsync.models.parts.symmetries import (
+    Linear,
+    SameScores,
+    Symmetry,
+    Tables,
+    blocks,
+    complex_coordinates,
+    signed_permutation,
+)
 from kgsync.models.settings import ModelSettings
 
-__all__ = ["BLOCKS", "MODEL", "Analogy"]
+__all__ = ["BLOCKS", "MODEL", "Analogy", "symmetry_of"]
 
 
 class Analogy(Bilinear):
@@ -26,12 +35,8 @@ class Analogy(Bilinear):
 
     @classmethod
     def layout(cls, settings: ModelSettings) -> dict[str, TableSpec]:
-        """One vector per entity and per relation.
-
-        Raises:
-            ConfigError: The dimension cannot be halved as the model needs it.
-        """
-        return one_vector_each(settings, 4 if cls.scalar_share else 2)
+        """One vector per entity and per relation."""
+        return one_vector_each(settings)
 
     def from_head(self, head: Rows, relation: Rows) -> Array:
         """hᵀ M: scalars multiply, complex numbers multiply."""
@@ -92,6 +97,40 @@ def _add_query(kept: Any, r: Any, on_tail: Any, to: Any) -> None:
 BLOCKS: dict[str, Any] = {**BILINEAR, "make_query": _make_query, "add_bilinear": _add_bilinear}
 """The kernels of block-diagonal matrices, but for the constant SCALAR_PARTS."""
 
+
+def symmetry_of(scalar_share: float) -> Symmetry:
+    """Of models in which so large a share of the numbers are scalars."""
+
+    def symmetry(settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+        """Scalars as in DistMult; complex coordinates of entities are exchanged and turned.
+
+        A turn cancels out, as the tail is conjugated. If a coordinate of all vectors is conjugated,
+        the real part of the product stays the same.
+        """
+        scalars = int(settings.dimension * scalar_share)
+        products = {name: new[name].T @ old[name] for name in ("entity", "relation")}
+        first = slice(None, scalars)
+        plain = signed_permutation(
+            products["entity"][first, first], products["relation"][first, first]
+        )
+        gains = products["relation"][scalars:, scalars:]
+        half = len(gains) // 2
+        real, imaginary = gains[:half, :half], gains[half:, half:]
+        entity, relation = complex_coordinates(
+            new["entity"][:, scalars:],
+            old["entity"][:, scalars:],
+            real + imaginary,
+            real - imaginary,
+        )
+        maps = {
+            "entity": Linear(blocks(plain, entity)),
+            "relation": Linear(blocks(abs(plain), relation)),
+        }
+        return SameScores("permutation and turns of coordinates", maps)
+
+    return symmetry
+
+
 MODEL = ModelDeclaration(
     name="analogy",
     title="ANALOGY",
@@ -101,5 +140,6 @@ MODEL = ModelDeclaration(
     learning_rate=0.1,
     divisor=4,
     has_penalty=True,
+    symmetry=symmetry_of(Analogy.scalar_share),
     kernels={**BLOCKS, "SCALAR_PARTS": 2},
 )

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from kgsync.errors import ConfigError
 from kgsync.models import MODELS
-from kgsync.models.arrays import Array
-from kgsync.models.losses import LogisticLoss, Loss, MarginLoss
+from kgsync.models.losses import LOSSES
+from kgsync.models.parts.arrays import Array
 from kgsync.models.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from kgsync.models.declaration import ModelDeclaration
-    from kgsync.models.places import Places
+    from kgsync.models.losses.declaration import Loss
+    from kgsync.models.parts.places import Places
 
 __all__ = ["Kind", "Model", "Rows", "TableSpec", "one_vector_each"]
 
@@ -43,15 +44,9 @@ class TableSpec:
     """Whether only the direction of a row is meaningful."""
 
 
-def one_vector_each(settings: ModelSettings, divisor: int = 1) -> dict[str, TableSpec]:
-    """The tables of a model with one vector per entity and per relation, all of one length.
-
-    Raises:
-        ConfigError: The dimension is not a multiple of the divisor.
-    """
+def one_vector_each(settings: ModelSettings) -> dict[str, TableSpec]:
+    """The tables of a model with one vector per entity and per relation, all of one length."""
     width = settings.dimension
-    if width % divisor:
-        raise ConfigError(f"{settings.name} needs a dimension divisible by {divisor}, not {width}")
     return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width)}
 
 
@@ -118,7 +113,7 @@ class Model(ABC):
         model.normalize()
         return model
 
-    @property
+    @cached_property
     def info(self) -> ModelDeclaration:
         """What the file of the model declares."""
         return MODELS[self.settings.name]
@@ -126,7 +121,12 @@ class Model(ABC):
     @property
     def loss(self) -> Loss:
         """The training loss."""
-        return MarginLoss(self.settings.margin) if self.info.loss == "margin" else LogisticLoss()
+        return LOSSES[self.info.loss].create(self.settings)
+
+    @property
+    def loss_is_sum(self) -> bool:
+        """Whether the loss of a batch is a sum over its pairs, rather than a mean."""
+        return LOSSES[self.info.loss].is_sum
 
     def penalty(self, head: Rows, relation: Rows, tail: Rows) -> Tensor | None:
         """L2 penalty on the mean squares of a batch's vectors (OpenKE), if the model has one."""
@@ -141,7 +141,7 @@ class Model(ABC):
         import torch
         from torch.nn import functional
 
-        for name, spec in self.layout(self.settings).items():
+        for name, spec in self._specs.items():
             if spec.unit:
                 table = self.tables[name]
                 # Dividing again would move rows that have that length by a bit every time.
@@ -153,9 +153,13 @@ class Model(ABC):
         """Number of entity rows and of relation rows."""
         return {"entity": len(self.tables["entity"]), "relation": len(self.tables["relation"])}
 
+    @cached_property
+    def _specs(self) -> dict[str, TableSpec]:
+        return self.layout(self.settings)
+
     def names(self, kind: Kind) -> list[str]:
         """The tables of one kind."""
-        return [name for name, spec in self.layout(self.settings).items() if spec.kind == kind]
+        return [name for name, spec in self._specs.items() if spec.kind == kind]
 
     def rows(self, kind: Kind, rows: Array | slice) -> Rows:
         """Vectors of some entities or relations."""

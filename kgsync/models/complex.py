@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgsync.models.analogy import BLOCKS, Analogy
+from kgsync.models.analogy import BLOCKS, Analogy, symmetry_of
 from kgsync.models.declaration import ModelDeclaration
 
 __all__ = ["MODEL", "ComplEx"]
@@ -23,5 +23,6 @@ MODEL = ModelDeclaration(
     learning_rate=0.1,
     divisor=2,
     has_penalty=True,
+    symmetry=symmetry_of(ComplEx.scalar_share),
     kernels={**BLOCKS, "SCALAR_PARTS": 0},
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind, Model
+    from kgsync.models.parts.symmetries import Symmetry
 
 __all__ = ["ModelDeclaration"]
 
@@ -21,9 +22,10 @@ class ModelDeclaration:
     title: str
     """As people write it."""
     model: type[Model]
-    loss: Literal["margin", "logistic"]
-    """Summed margin loss, or averaged logistic loss."""
-    optimizer: Literal["sgd", "adagrad"]
+    loss: str
+    """Name of a loss in `kgsync.models.losses`."""
+    optimizer: str
+    """Name of an optimiser in `kgsync.models.optimizers`."""
     learning_rate: float
     """Of training from scratch; updates derive theirs from it."""
     dimension: int = 100
@@ -39,5 +41,10 @@ class ModelDeclaration:
     """For which new elements the best position has a closed form; see `Model.places`."""
     steps_by_pair: bool = False
     """Whether the kernels support a gradient step after every pair."""
+    symmetry: Symmetry | None = None
+    """Finds the map that changes no score and leads nearest to old vectors, if there are any."""
+    retrains_anew: bool = False
+    """Whether aligned retraining begins with random vectors, because `symmetry` alone finds the old
+    space again; otherwise it begins with the old vectors."""
     kernels: Mapping[str, Any] | None = None
-    """Parts for the slots of `kgsync.models.kernels`; without them, only torch trains the model."""
+    """Parts for the slots of `kgsync.models.parts.kernels`; without them, only torch trains it."""

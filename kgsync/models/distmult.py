@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgsync.models.arrays import Array
 from kgsync.models.base import Rows, TableSpec, one_vector_each
-from kgsync.models.bilinear import BILINEAR, Bilinear
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.loops import add_product, function, inlined
+from kgsync.models.parts.arrays import Array
+from kgsync.models.parts.bilinear import BILINEAR, Bilinear
+from kgsync.models.parts.loops import add_product, function, inlined
+from kgsync.models.parts.symmetries import Linear, SameScores, Tables, signed_permutation
 from kgsync.models.settings import ModelSettings
 
 __all__ = ["MODEL", "DistMult"]
@@ -65,6 +66,14 @@ def _add_own(
         add_product(own, weight, h, r)
 
 
+def _symmetry(_settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+    """Coordinates are exchanged; those of entities may change their signs, which cancel out."""
+    products = {name: new[name].T @ old[name] for name in ("entity", "relation")}
+    matrix = signed_permutation(products["entity"], products["relation"])
+    maps = {"entity": Linear(matrix), "relation": Linear(abs(matrix))}
+    return SameScores("signed permutation", maps)
+
+
 MODEL = ModelDeclaration(
     name="distmult",
     title="DistMult",
@@ -73,6 +82,7 @@ MODEL = ModelDeclaration(
     optimizer="adagrad",
     learning_rate=0.1,
     has_penalty=True,
+    symmetry=_symmetry,
     kernels={
         **BILINEAR,
         "make_query": _make_query,

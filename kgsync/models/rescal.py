@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgsync.models.arrays import Array, einsum
 from kgsync.models.base import Rows, TableSpec
-from kgsync.models.bilinear import BILINEAR, Bilinear
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.loops import add, dot, function, inlined
+from kgsync.models.parts.arrays import Array, einsum, products_in_order
+from kgsync.models.parts.bilinear import BILINEAR, Bilinear
+from kgsync.models.parts.loops import add, dot, function, inlined
+from kgsync.models.parts.symmetries import Linear, OnBothSides, SameScores, Tables, turned
 from kgsync.models.settings import ModelSettings
 
 __all__ = ["MODEL", "Rescal"]
@@ -30,6 +31,14 @@ class Rescal(Bilinear):
     def from_tail(self, tail: Rows, relation: Rows) -> Array:
         """M t."""
         return einsum("bij,bj->bi", self._matrices(relation), tail["entity"])
+
+    def tail_queries(self, head: Rows, relation: Rows) -> Array:
+        """As `from_head`, without a matrix product."""
+        return products_in_order(head["entity"], self._matrices(relation))
+
+    def head_queries(self, tail: Rows, relation: Rows) -> Array:
+        """As `from_tail`, without a matrix product."""
+        return products_in_order(tail["entity"], self._matrices(relation).swapaxes(1, 2))
 
     def _matrices(self, relation: Rows) -> Array:
         width = self.settings.dimension
@@ -62,6 +71,12 @@ def _add_query(kept: Any, r: Any, on_tail: Any, to: Any) -> None:
             to[i] += dot(row, kept)
 
 
+def _symmetry(_settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+    """Entities are turned, and M becomes QᵀMQ. Entities decide: both have no closed form."""
+    matrix = turned(new["entity"].T @ old["entity"], "l2")
+    return SameScores("orthogonal map", {"entity": Linear(matrix), "relation": OnBothSides(matrix)})
+
+
 MODEL = ModelDeclaration(
     name="rescal",
     title="RESCAL",
@@ -70,5 +85,7 @@ MODEL = ModelDeclaration(
     optimizer="adagrad",
     learning_rate=0.1,
     dimension=50,
+    symmetry=_symmetry,
+    retrains_anew=True,
     kernels={**BILINEAR, "make_query": _make_query, "add_bilinear": _add_bilinear},
 )

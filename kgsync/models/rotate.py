@@ -7,17 +7,17 @@ head are compared with the tail turned back.
 
 from __future__ import annotations
 
-from math import cos, sin, sqrt
+from math import cos, pi, sin, sqrt
 from typing import Any, cast
 
 import numpy as np
 
-from kgsync.errors import ConfigError
-from kgsync.models.arrays import Array, is_numpy, joined, length
 from kgsync.models.base import Model, Rows, TableSpec
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.distances import distances_to_all, negative_distances
-from kgsync.models.loops import add, function, inlined
+from kgsync.models.parts.arrays import Array, distinct, is_numpy, joined, length, stacked
+from kgsync.models.parts.distances import scores_of_all
+from kgsync.models.parts.loops import add, function, inlined
+from kgsync.models.parts.symmetries import Linear, SameScores, Tables, complex_coordinates
 from kgsync.models.settings import ModelSettings
 
 __all__ = ["MODEL", "RotatE"]
@@ -28,14 +28,8 @@ class RotatE(Model):
 
     @classmethod
     def layout(cls, settings: ModelSettings) -> dict[str, TableSpec]:
-        """Complex numbers per entity, their phases per relation.
-
-        Raises:
-            ConfigError: The dimension is odd.
-        """
+        """Complex numbers per entity, their phases per relation."""
         width = settings.dimension
-        if width % 2:
-            raise ConfigError(f"{settings.name} needs a dimension divisible by 2, not {width}")
         return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width // 2)}
 
     def score(self, head: Rows, relation: Rows, tail: Rows) -> Array:
@@ -44,26 +38,38 @@ class RotatE(Model):
 
     def score_tails(self, head: Rows, relation: Rows, candidates: Rows) -> Array:
         """Distance of h ∘ r to every candidate."""
-        points = _turned(head, relation, 1)
-        sums = distances_to_all(points, candidates["entity"], squared=True)
-        return negative_distances(sums, rooted=True)
+        return scores_of_all(_turned_alone(head, relation, 1), candidates["entity"], "l2")
 
     def score_heads(self, tail: Rows, relation: Rows, candidates: Rows) -> Array:
         """Distance of t, turned back, to every candidate."""
-        points = _turned(tail, relation, -1)
-        sums = distances_to_all(points, candidates["entity"], squared=True)
-        return negative_distances(sums, rooted=True)
+        return scores_of_all(_turned_alone(tail, relation, -1), candidates["entity"], "l2")
 
 
 def _turned(entity: Rows, relation: Rows, turn: int) -> Array:
-    vectors, phases = entity["entity"], turn * relation["relation"]
-    half = phases.shape[-1]
-    re, im = vectors[..., :half], vectors[..., half:]
+    return _rotated(entity["entity"], *_cos_sin(turn * relation["relation"]))
+
+
+def _turned_alone(entity: Rows, relation: Rows, turn: int) -> Array:
+    """The same bits whichever rows there are besides: a cosine may depend on its place in memory.
+
+    So those of a relation are always computed by themselves, once for all rows that have it.
+    """
+    phases, which = distinct(turn * relation["relation"])
+    pairs = [_cos_sin(joined([row])) for row in phases]
+    c, s = (stacked([pair[part] for pair in pairs])[which] for part in (0, 1))
+    return _rotated(entity["entity"], c, s)
+
+
+def _cos_sin(phases: Array) -> tuple[Array, Array]:
     if is_numpy(phases):
         plain = cast("Any", phases)
-        c, s = cast("Array", np.cos(plain)), cast("Array", np.sin(plain))
-    else:
-        c, s = phases.cos(), phases.sin()
+        return cast("Array", np.cos(plain)), cast("Array", np.sin(plain))
+    return phases.cos(), phases.sin()
+
+
+def _rotated(vectors: Array, c: Array, s: Array) -> Array:
+    half = c.shape[-1]
+    re, im = vectors[..., :half], vectors[..., half:]
     return joined([re * c - im * s, re * s + im * c])
 
 
@@ -155,6 +161,31 @@ def _add_pair_gradient(
     _add_turned(turn, work, first, sums.entity[at.kept], sums.relation[at.relation])
 
 
+def _symmetry(_settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+    """Coordinates of entities are exchanged and turned; conjugated, if phases change their signs.
+
+    Besides, a phase may be any number that differs by a multiple of 2π.
+    """
+    plain, conjugated = (_alike(sign * new["relation"], old["relation"]) for sign in (1, -1))
+    entity, turned = complex_coordinates(new["entity"], old["entity"], plain, conjugated)
+    phases = turned[len(plain) :, len(plain) :]  # a phase changes its sign as imaginary parts do
+    maps = {"entity": Linear(entity), "relation": Linear(phases)}
+    return SameScores("permutation and turns of coordinates", maps, {"relation": _unwound})
+
+
+def _alike(phases: Any, old: Any) -> Any:
+    """For each pair of coordinates, minus half the squares of the least differences."""
+    return np.stack([-np.square(_wrapped(old.T - phase)).sum(1) / 2 for phase in phases.T])
+
+
+def _wrapped(angles: Any) -> Any:
+    return angles - 2 * pi * np.round(angles / (2 * pi))
+
+
+def _unwound(rows: Any, old: Any) -> Any:
+    return old + _wrapped(rows - old)
+
+
 MODEL = ModelDeclaration(
     name="rotate",
     title="RotatE",
@@ -163,6 +194,7 @@ MODEL = ModelDeclaration(
     optimizer="adagrad",
     learning_rate=0.1,
     divisor=2,
+    symmetry=_symmetry,
     kernels={
         "score": _score,
         "add_gradient": _add_gradient,

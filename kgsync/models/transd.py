@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from kgsync.models.arrays import Array, distinct, normalized, resized
 from kgsync.models.base import Rows, TableSpec
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.distances import Projections
-from kgsync.models.loops import add, dot, function, length, slope
+from kgsync.models.parts.arrays import (
+    Array,
+    Sums,
+    distinct,
+    normalized,
+    resized,
+    sums_of_rows,
+)
+from kgsync.models.parts.distances import Projections
+from kgsync.models.parts.loops import add, dot, function, length, slope
+from kgsync.models.parts.symmetries import Linear, SameScores, Tables, blocks, kind_of, turned
+from kgsync.models.parts.translational import Translational, make_gap
 from kgsync.models.settings import ModelSettings
-from kgsync.models.translational import Translational, make_gap
 
 __all__ = ["MODEL", "TransD"]
 
@@ -34,11 +42,11 @@ class TransD(Translational):
             "relation_projection": TableSpec("relation", relation),
         }
 
-    def project(self, entity: Rows, relation: Rows) -> Array:
+    def project(self, entity: Rows, relation: Rows, sums: Sums = sums_of_rows) -> Array:
         """Entities in the relations' spaces; I cuts or pads with zeros where the widths differ."""
         vector, projection = entity["entity"], relation["relation_projection"]
-        along = (vector * entity["entity_projection"]).sum(-1)[..., None]
-        return normalized(along * projection + resized(vector, projection.shape[-1]))
+        along = sums(vector * entity["entity_projection"])[..., None]
+        return normalized(along * projection + resized(vector, projection.shape[-1]), sums)
 
     def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
         """Into the space of each relation, by both projection vectors."""
@@ -120,6 +128,28 @@ def _add_side(
     add(sums.entity2[to_e], back, tables.entity[from_e])
 
 
+def _symmetry(settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+    """All vectors are turned alike; and all projection vectors may change their signs together.
+
+    Coordinates that only entities have, or only relations, are turned by themselves: those of
+    entities matter only in products, so that any norm allows any turn.
+    """
+    products = {name: new[name].T @ old[name] for name in ("entity", "relation")}
+    shared = min(len(table) for table in products.values())
+    common = products["entity"][:shared, :shared] + products["relation"][:shared, :shared]
+    turn = turned(common, settings.norm)
+    entity = blocks(turn, turned(products["entity"][shared:, shared:], "l2"))
+    relation = blocks(turn, turned(products["relation"][shared:, shared:], settings.norm))
+    matrices = {"entity": entity, "relation": relation}
+    alike = 0.0
+    for name, matrix in matrices.items():
+        alike += float((new[f"{name}_projection"] @ matrix * old[f"{name}_projection"]).sum())
+    sign = -1.0 if alike < 0 else 1.0
+    maps = {name: Linear(matrix) for name, matrix in matrices.items()}
+    projections = {f"{name}_projection": Linear(sign * matrix) for name, matrix in matrices.items()}
+    return SameScores(kind_of(settings), {**maps, **projections})
+
+
 MODEL = ModelDeclaration(
     name="transd",
     title="TransD",
@@ -129,5 +159,7 @@ MODEL = ModelDeclaration(
     learning_rate=0.001,
     has_relation_dimension=True,
     has_norm=True,
+    symmetry=_symmetry,
+    retrains_anew=True,
     kernels={"score": _score, "add_gradient": _add_gradient},
 )

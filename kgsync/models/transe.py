@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kgsync.models.arrays import Array
 from kgsync.models.base import Rows, TableSpec, one_vector_each
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.kernels import add_own_by_gradient
-from kgsync.models.loops import L1, L2SQ, NORM, add, function, inlined, length, slope
+from kgsync.models.parts.arrays import Array, Sums, sums_of_rows
+from kgsync.models.parts.kernels import add_own_by_gradient
+from kgsync.models.parts.loops import L1, L2SQ, NORM, add, function, inlined, length, slope
+from kgsync.models.parts.symmetries import SameScores, Tables, kind_of, turned_and_moved
+from kgsync.models.parts.translational import Translational, make_gap
 from kgsync.models.settings import ModelSettings
-from kgsync.models.translational import Translational, make_gap
 
 __all__ = ["MODEL", "TransE"]
 
@@ -26,7 +27,7 @@ class TransE(Translational):
         """One vector per entity and per relation."""
         return one_vector_each(settings)
 
-    def project(self, entity: Rows, relation: Rows) -> Array:
+    def project(self, entity: Rows, relation: Rows, sums: Sums = sums_of_rows) -> Array:
         """Every relation sees an entity alike."""
         return entity["entity"]
 
@@ -137,6 +138,14 @@ def _add_l1(h: Any, r: Any, t: Any, weight: Any, to: Any) -> None:
         to[i] += -weight if gap > 0 else (weight if gap < 0 else zero)
 
 
+def _symmetry(settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+    """All vectors are turned alike and entities moved: h + r - t is turned."""
+    entity, relation = turned_and_moved(settings, new, old)
+    return SameScores(
+        f"{kind_of(settings)} and translation", {"entity": entity, "relation": relation}
+    )
+
+
 MODEL = ModelDeclaration(
     name="transe",
     title="TransE",
@@ -147,6 +156,8 @@ MODEL = ModelDeclaration(
     has_norm=True,
     closed_forms=("entity", "relation"),
     steps_by_pair=True,
+    symmetry=_symmetry,
+    retrains_anew=True,
     kernels={
         "score": _score,
         "add_gradient": _add_gradient,

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgsync.models.arrays import Array, distinct, normalized
 from kgsync.models.base import Kind, Rows, TableSpec
 from kgsync.models.declaration import ModelDeclaration
-from kgsync.models.distances import Projections
-from kgsync.models.loops import add, dot, function, length, slope
-from kgsync.models.places import Places
+from kgsync.models.parts.arrays import (
+    Array,
+    Sums,
+    distinct,
+    normalized,
+    sums_in_order,
+    sums_of_rows,
+)
+from kgsync.models.parts.distances import Projections
+from kgsync.models.parts.loops import add, dot, function, length, slope
+from kgsync.models.parts.places import Places
+from kgsync.models.parts.symmetries import SameScores, Tables, kind_of, turned_and_moved
+from kgsync.models.parts.translational import Translational
 from kgsync.models.settings import ModelSettings
-from kgsync.models.translational import Translational
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,16 +47,16 @@ class TransH(Translational):
             "normal": TableSpec("relation", width, unit=True),
         }
 
-    def project(self, entity: Rows, relation: Rows) -> Array:
+    def project(self, entity: Rows, relation: Rows, sums: Sums = sums_of_rows) -> Array:
         """Entities on the hyperplanes; only the direction of a normal counts."""
-        normal = normalized(relation["normal"])
-        along = (entity["entity"] * normal).sum(-1)[..., None]
+        normal = normalized(relation["normal"], sums)
+        along = sums(entity["entity"] * normal)[..., None]
         return entity["entity"] - along * normal
 
     def projections(self, relation: Rows, candidates: Rows) -> Projections | None:
         """Onto the hyperplane of each relation."""
         normals, group = distinct(relation["normal"])
-        return Projections(group, normalized(normals))
+        return Projections(group, normalized(normals, sums_in_order))
 
     def constraint(self, relations: Rows) -> Tensor | None:
         """Soft constraint that r lies on its hyperplane: C Σ [(w·r)²/‖r‖² - ε²]₊."""
@@ -139,6 +147,18 @@ def _add_constraint(tables: Any, relations: Any, sums: Any) -> Any:
     return loss
 
 
+def _symmetry(settings: ModelSettings, new: Tables, old: Tables) -> SameScores:
+    """As for TransE, with the normals turned too; and a normal may point to either side."""
+    entity, relation = turned_and_moved(settings, new, old)
+    maps = {"entity": entity, "relation": relation, "normal": relation}
+    kind = f"{kind_of(settings)} and translation"
+    return SameScores(kind, maps, {"normal": _on_the_same_side})
+
+
+def _on_the_same_side(rows: Any, old: Any) -> Any:
+    return np.where((rows * old).sum(1, keepdims=True) < 0, -rows, rows)
+
+
 MODEL = ModelDeclaration(
     name="transh",
     title="TransH",
@@ -148,6 +168,8 @@ MODEL = ModelDeclaration(
     learning_rate=0.001,
     has_norm=True,
     closed_forms=("entity",),
+    symmetry=_symmetry,
+    retrains_anew=True,
     kernels={
         "score": _score,
         "add_gradient": _add_gradient,

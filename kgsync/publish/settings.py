@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from kgsync.common.declare import Rule, part, setting
 from kgsync.graph.settings import EndpointSettings
 
-__all__ = ["Datatype", "Literals", "PublishSettings"]
+__all__ = ["Literals", "PublishSettings"]
 
 Literals = Literal["none", "versions", "rolling"]
-Datatype = Literal["list", "tensor", "json", "base64"]
+
+
+def _datatypes() -> Mapping[str, str]:
+    from kgsync.publish.literals.datatypes import DATATYPES
+
+    return {name: declared.help for name, declared in DATATYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,7 @@ class PublishSettings:
         'Vectors as literals in the store: "none", one graph for each of the last "versions", or '
         '"rolling": two graphs in turn, in which only vectors that moved are replaced.',
     )
-    datatype: Datatype = setting(
-        "list",
-        'Datatype of the literals: "list" (cdt:List), "tensor" (rdf-tensor), "json" (rdf:JSON) or '
-        '"base64" (xsd:base64Binary: 32-bit floats, little-endian).',
-    )
+    datatype: str = setting("list", "Datatype of the literals.", choices=_datatypes)
     tolerance: float = setting(
         0.0,
         "Replace a rolling literal only if its vector moved farther than this (Euclidean).",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from kgsync.common.retrying import Retry
-from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
+from kgsync.errors import ConfigError, PermanentStoreError, StateError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
-from kgsync.graph.port import CompactStore, FlushingStore, GraphStore
+from kgsync.graph.port import CompactStore, FlushingStore, GraphStore, QueryReader
 from kgsync.graph.stores import StoreTarget, check_rights, is_in_memory, opened, slug
 from kgsync.publish.literals.content import Content
 from kgsync.publish.literals.copies import LiteralCopies
@@ -69,18 +69,50 @@ class PublishTarget:
         """The store that is published into, held open for queries.
 
         Raises:
-            StoreError: It cannot be opened, or is not there yet.
+            StoreError: It cannot be opened.
+            StateError: Nothing is published yet.
         """
         if self._target is not None:
             with opened(self._target) as store:
                 yield store
             return
+        if self._inside_state.is_dir():
+            with opened(self._inside_state) as store:
+                if self._shows_current(store):
+                    yield store  # even if the source is gone
+                    return
         with opened(self._source, workspace=self._state.workspace) as store:
-            if store.capabilities.writable and store.capabilities.named_graphs:
+            if self._may_be_published_in(store):
                 yield store
                 return
-        with opened(self._state.path / "metadata.oxigraph") as store:
+        if not self._inside_state.is_dir():
+            raise StateError(
+                f"there is no published embedding of {store.label} yet; check that "
+                "publish.metadata is on, and run `kgsync step`"
+            )
+        with opened(self._inside_state) as store:
             yield store
+
+    @property
+    def _inside_state(self) -> Path:
+        """The store that is published into if the source cannot be written."""
+        return self._state.path / "metadata.oxigraph"
+
+    def _may_be_published_in(self, source: GraphStore) -> bool:
+        """Whether to look for the metadata in the source, where it may have become read-only."""
+        able = source.capabilities
+        if not able.named_graphs or not isinstance(source, QueryReader):
+            return False
+        return able.writable or not self._inside_state.is_dir() or self._shows_current(source)
+
+    def _shows_current(self, store: GraphStore) -> bool:
+        """Whether the current version is the one that a store shows."""
+        current = self._state.current()
+        try:
+            head = self._graph.head(store)
+        except PermanentStoreError:  # the graph is not ours
+            return False
+        return current is not None and head == current.manifest.version
 
     def check(self, source: GraphStore, base: CommittedVersion | None) -> None:
         """Check before any work that publishing can succeed, and publish what is missing.
@@ -142,10 +174,11 @@ class PublishTarget:
             StoreError: The store cannot be written, or what is there is not ours.
             StateCorruptedError: A file to publish does not match its checksum.
         """
-        contents = draft.contents
-        content = Content.of(contents.sidecar) if contents else None
+        prepared = draft.prepared
+        content = Content.of(prepared.sidecar) if prepared else None
 
         def stage(store: GraphStore) -> dict[str, float] | None:
+            self._graph.head(store)  # somebody may have taken the graph during the training
             if self._graph.described(store) < len(self._state.history.created):
                 self._describe_missing(store)
             folder = draft.folder
@@ -162,7 +195,7 @@ class PublishTarget:
             self._literals.link(store, draft.folder)
 
         with draft.phases("stage"):
-            if contents is None:
+            if prepared is None:
                 self._write(stage_again)
             else:
                 draft.amend(self._write(stage))
@@ -287,7 +320,7 @@ class PublishTarget:
                 'publish.literals = "none"'
             )
         else:
-            with opened(self._state.path / "metadata.oxigraph", create=True) as store:
+            with opened(self._inside_state, create=True) as store:
                 yield store
 
 

@@ -23,7 +23,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from kgsync.common.events import AbandonedError, RunEnded, RunStarted, ScheduleEnded
 from kgsync.errors import ConfigError, KgsyncError
-from kgsync.service.run_status import RunStatus
+from kgsync.service.run_file import RunStatus
 from kgsync.service.settings import ScheduleSettings
 from kgsync.service.syncs import ScheduledGraph, ScheduledSync, let_go
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgsync.common.declare import Rule, setting
+from kgsync.source.settings import GatheringSettings
 
 __all__ = ["ScheduleSettings"]
 
 
 @dataclass(frozen=True)
-class ScheduleSettings:
+class ScheduleSettings(GatheringSettings):
     """When `kgsync run` steps, and which changes are worth a step."""
 
     every: str | None = setting(
@@ -36,23 +37,12 @@ class ScheduleSettings:
         kind="duration",
     )
     retry_most: str = setting("10m", "Longest time before a retry.", kind="duration")
-    latest_only: bool = setting(
-        False, "Take the newest graph version only; otherwise each version is a step of its own."
-    )
     max_load: float = setting(
         0.1,
         "Share of the time that an endpoint may work for this sync; after a run that took longer, "
         "the next one is delayed.",
         above=0,
         at_most=1,
-    )
-    min_change: int = setting(
-        0, "Wait until this many triples have been added or deleted.", at_least=0
-    )
-    max_wait: str = setting(
-        "1d",
-        "Take a change below min_change, too, once its oldest part has waited for this time.",
-        kind="duration",
     )
 
     def rules(self) -> Iterator[Rule]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kgsync.service.pausing import Pause
-from kgsync.service.run_status import RunStatus
+from kgsync.service.run_file import RunStatus
 from kgsync.state.committed import current_version
 from kgsync.state.directory import State
 from kgsync.state.report import StepReport
@@ -49,7 +49,8 @@ def status_of(state: State, store: str) -> Status:
         store: How its store is named.
     """
     current = current_version(state)
-    damaged = tuple(state.damaged_versions())
+    readable = state.readable_versions()
+    damaged = tuple(state.damaged_versions(readable))
     manifest = current.manifest if current else None
     return Status(
         state=str(state.path),
@@ -58,8 +59,8 @@ def status_of(state: State, store: str) -> Status:
         graph_version=manifest.graph_version["name"] if manifest else None,
         created=manifest.created if manifest else None,
         model=manifest.model if manifest else None,
-        versions=len(state.readable_versions()) + len(damaged),
-        retained=tuple(state.retained_versions()),
+        versions=len(readable) + len(damaged),
+        retained=tuple(folder.manifest.version for folder in readable if folder.retained),
         damaged=damaged,
         report=StepReport.from_json(manifest.report) if manifest else None,
         run=RunStatus.load(state.path),

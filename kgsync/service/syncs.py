@@ -30,10 +30,10 @@ from kgsync.errors import (
     StateLockedError,
     TransientStoreError,
 )
-from kgsync.graph.watch import StoreWatch
+from kgsync.graph.store_watch import StoreWatch
 from kgsync.service.pausing import Pause
+from kgsync.service.run_file import RunFile, moment
 from kgsync.service.run_listeners import run_listeners
-from kgsync.service.run_status import RunFile, moment
 from kgsync.service.settings import ScheduleSettings
 from kgsync.service.triggers import trigger_of
 from kgsync.state.directory import State

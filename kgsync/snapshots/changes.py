@@ -6,7 +6,7 @@
 
 Files may be compressed. Either file of a change may be missing, and so may `versions.tsv`; without
 a column `date` the first date in the label counts. Names follow the rules of
-`kgsync.graph.rdf_files`, but only N-Triples that are added or removed are read here.
+`kgsync.graph.files.rdf_files`, but only N-Triples that are added or removed are read here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kgsync.errors import ConfigError
-from kgsync.graph.rdf_files import CHANGE, not_understood, strange_files
-from kgsync.graph.version_table import issued, read_version_table
+from kgsync.graph.files.rdf_files import CHANGE, not_understood, strange_files
+from kgsync.graph.files.versions_tsv import issued, read_version_table
 from kgsync.snapshots.files import find_file
 from kgsync.snapshots.statements import Statements, read_lines
 from kgsync.snapshots.version import PIECE_ROWS, BuiltVersion, joined

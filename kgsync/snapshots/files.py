@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from kgsync.errors import ConfigError
-from kgsync.graph.rdf_bytes import READ_ERRORS, open_file, read_lines_of
-from kgsync.graph.rdf_files import COMPRESSED
+from kgsync.graph.files.rdf_bytes import READ_ERRORS, open_file, read_lines_of
+from kgsync.graph.files.rdf_files import COMPRESSED
 
 __all__ = ["check_file", "find_file", "first_fields", "open_bytes"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kgsync.graph.port import TripleSource
 from kgsync.graph.rows import Skipped
 from kgsync.graph.snapshot import Snapshot
+from kgsync.graph.split import EdgeSums, Split
 
 __all__ = ["Base"]
 
@@ -20,3 +21,9 @@ class Base:
     triples: int
     """Number of triples the store had then, literals included."""
     skipped: Skipped
+    embedded: Snapshot | None = None
+    """Its edges after filters, if they are known; they are found again if not."""
+    split: Split | None = None
+    """These by part, if that is known."""
+    sums: EdgeSums | None = None
+    """What identifies them, if that is known."""

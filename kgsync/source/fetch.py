@@ -1,7 +1,7 @@
 """Reading one version completely, with the cheapest method the store offers, and checking it.
 
 A fixed version is read from recorded changes, from a difference that the store computes, or by a
-full scan. For a graph that changes in place, see `kgsync.source.moving`.
+full scan. For a graph that changes in place, see `kgsync.source.live_reading`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
 from kgsync.source.base import Base
 from kgsync.source.buckets import checksum
-from kgsync.source.costs import Costs
-from kgsync.source.moving import fetch_moving
+from kgsync.source.live_reading import fetch_moving
+from kgsync.source.reading_costs import ReadingCosts
 from kgsync.source.scanning import MovedError, count_after, scan_strictly
 
 __all__ = ["Base", "Fetched", "Way", "fetch"]
@@ -39,7 +39,7 @@ def fetch(
     *,
     live: bool = False,
     thorough: bool = False,
-    costs: Costs | None = None,
+    costs: ReadingCosts | None = None,
 ) -> Fetched:
     """Read one version.
 
@@ -55,7 +55,7 @@ def fetch(
     Raises:
         TransientStoreError: The result does not match the store's COUNT, or the graph changed.
     """
-    costs = costs or Costs()
+    costs = costs or ReadingCosts()
     if base is not None and _has_changes(reader, source, base):
         return _by_changes(cast("ChangeReader", reader), source, terms, base)
     if live or (base is not None and base.source.graph == source.graph):
@@ -75,7 +75,7 @@ def fetch(
 
 
 def _why_scan(
-    reader: GraphReader, terms: TermIndex, base: Base | None, thorough: bool, costs: Costs
+    reader: GraphReader, terms: TermIndex, base: Base | None, thorough: bool, costs: ReadingCosts
 ) -> str | None:
     """Why a full scan is needed, or None if there is a cheaper method."""
     able = reader.capabilities
@@ -115,7 +115,7 @@ def _by_difference(
     terms: TermIndex,
     base: Base,
     before: int | None,
-    costs: Costs,
+    costs: ReadingCosts,
 ) -> Fetched:
     """Apply the store's difference to the base, if the base is unchanged."""
     added, deleted = Rows(), Rows()
@@ -145,7 +145,7 @@ def _by_difference(
     ):
         raise TransientStoreError("it does not match the last snapshot")
     return Fetched(
-        base.edges.minus(deleted_edges).plus(added_edges),
+        base.edges.changed(deleted_edges, added_edges),
         extended,
         triples,
         base.skipped.plus(added.skipped()).plus(deleted.skipped(), -1),
@@ -182,16 +182,26 @@ def _by_changes(
             steps[-1][1].receive(batch)
 
     reader.scan_changes(source, base.source, receive)
-    edges, skipped = base.edges, base.skipped
+    skipped, cleared = base.skipped, False
+    touched = present = Snapshot.empty()  # edges of the changes, and those that are left of them
     for kind, rows in steps:
         changed, terms = rows.edges(terms)
         if kind == "clear":
-            edges, skipped = Snapshot.empty(), Skipped()
-        elif kind == "remove":
-            edges, skipped = edges.minus(changed), skipped.plus(rows.skipped(), -1)
+            skipped, cleared, touched, present = Skipped(), True, Snapshot.empty(), Snapshot.empty()
+            continue
+        touched = touched.plus(changed)
+        if kind == "remove":
+            present, skipped = present.minus(changed), skipped.plus(rows.skipped(), -1)
         else:
-            edges, skipped = edges.plus(changed), skipped.plus(rows.skipped())
+            present, skipped = present.plus(changed), skipped.plus(rows.skipped())
     # Only edges are kept, so a literal that is removed twice is counted twice.
     skipped = Skipped(*(max(0, count) for count in vars(skipped).values()))
     reason = "all changes since the earlier version are recorded"
-    return Fetched(edges, terms, len(edges) + skipped.total, skipped, "changes", reason)
+    if cleared:  # all edges may have changed
+        edges, difference = present, None
+    else:
+        # An edge that was removed and added again is no change.
+        added, deleted = present.minus(base.edges), touched.minus(present).within(base.edges)
+        edges, difference = base.edges.changed(deleted, added), (added, deleted)
+    total = len(edges) + skipped.total
+    return Fetched(edges, terms, total, skipped, "changes", reason, difference=difference)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from kgsync.graph.reading import Reading
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion
@@ -51,3 +52,7 @@ class CommittedBase(Protocol):
     @property
     def edges(self) -> Snapshot:
         """All edges, before filters; may be read from disk on first use."""
+
+    @property
+    def reading(self) -> Reading | None:
+        """What it was made from, if that is still in memory."""

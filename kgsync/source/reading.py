@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kgsync.common.durations import seconds_of
 from kgsync.errors import VersionError
@@ -15,23 +15,23 @@ from kgsync.graph.port import GraphStore, TripleSource
 from kgsync.graph.reading import Fetched, Reading
 from kgsync.graph.rows import Skipped
 from kgsync.graph.snapshot import Snapshot
-from kgsync.graph.split import Splitter
+from kgsync.graph.split import EdgeSums, Part, Split, Splitter
 from kgsync.graph.terms import TermIndex
 from kgsync.graph.versions import GraphVersion, VersionList, find_versions
-from kgsync.source.costs import Costs
 from kgsync.source.fetch import Base, fetch
 from kgsync.source.notes import CommittedBase, Notes
+from kgsync.source.reading_costs import ReadingCosts
 from kgsync.source.rewritten import stamps_of
 from kgsync.source.settings import ReadingSettings
 
 __all__ = [
     "Earlier",
     "Reading",
-    "named",
     "note_reading",
     "passed_over",
     "read_version",
     "todo",
+    "version_in_words",
     "versions_of",
 ]
 
@@ -89,7 +89,7 @@ class Earlier:
     """The version that the next one is compared with."""
     thorough: bool = False
     """Whether a full scan is due, where a cheaper method may miss something."""
-    costs: Costs = field(default_factory=Costs)
+    costs: ReadingCosts = field(default_factory=ReadingCosts)
     """Measured costs of reading the store."""
 
     @classmethod
@@ -98,13 +98,15 @@ class Earlier:
     ) -> Earlier:
         """What the committed version knows, and what was noted."""
         key = settings.split.key.encode()
-        costs = Costs(notes.recall(_COSTS) if notes is not None else None)
+        costs = ReadingCosts(notes.recall(_COSTS) if notes is not None else None)
         if current is None:
             return cls(TermIndex(key), None, costs=costs)
         source = TripleSource(current.graph_version.graph, settings.scope_text())
         counts = current.skipped
         skipped = Skipped(**{name: counts[name] for name in vars(Skipped())})
         base = Base(source, current.edges, current.triples, skipped)
+        if current.reading is not None:
+            base = _with_parts(base, current.reading)
         often = seconds_of(settings.source.full_scan_every)
         # A clock that was ahead must not delay it.
         thorough = notes is not None and not 0 <= _age_of_whole(notes) <= often
@@ -116,7 +118,7 @@ class Earlier:
         source = TripleSource(reading.version.graph, settings.scope_text())
         fetched = reading.fetched
         base = Base(source, fetched.edges, fetched.triples, fetched.skipped)
-        return cls(fetched.terms, base, costs=Costs(reading.costs))
+        return cls(fetched.terms, _with_parts(base, reading), costs=ReadingCosts(reading.costs))
 
 
 def read_version(
@@ -149,7 +151,7 @@ def read_version(
         thorough=earlier.thorough,
         costs=earlier.costs,
     )
-    name = named(version)
+    name = version_in_words(version)
     if not len(fetched.edges):
         raise VersionError(
             f"{name} has no edges between IRIs ({fetched.triples:,} triples in all); "
@@ -160,15 +162,13 @@ def read_version(
     if not len(edges):
         raise VersionError(f"the filter settings remove all edges of {name}; relax them")
     splitter = Splitter(settings.split.validation, settings.split.test)
-    split = splitter.split(edges, fetched.terms)
+    old = _embedded(earlier.base, filters, fetched.terms)
+    change = _change(fetched, filters, (old, edges), splitter)
+    split, sums = _split(earlier.base, change, edges, fetched.terms, splitter)
     if not len(split.train):
         raise VersionError(
             f"the split leaves {name} without a training edge; lower the shares in [split]"
         )
-    before = earlier.base.edges if earlier.base else Snapshot.empty()
-    old, _ = filters.apply(before, fetched.terms)
-    old_size = len(old)
-    change = _change(fetched, filters, (old, edges), splitter)
     return Reading(
         version=version,
         behind=len(versions) - 1,
@@ -177,10 +177,37 @@ def read_version(
         dropped=dropped,
         split=split,
         change=change,
-        removed_share=len(change.deleted_triples) / old_size if old_size else 0.0,
+        removed_share=len(change.deleted_triples) / (len(old) or 1),
         costs=earlier.costs.to_json(),
         files=files,
+        known_sums=sums,
     )
+
+
+def _with_parts(base: Base, reading: Reading) -> Base:
+    """A base with what its reading knows of the embedded edges."""
+    return replace(base, embedded=reading.edges, split=reading.split, sums=reading.sums)
+
+
+def _split(
+    base: Base | None, change: ChangeSet, edges: Snapshot, terms: TermIndex, splitter: Splitter
+) -> tuple[Split, EdgeSums | None]:
+    """The edges by part, and what identifies them if that is known.
+
+    Both follow from the version before and the change: the part of an edge is for ever.
+    """
+    if base is None or base.split is None or base.sums is None:
+        return splitter.split(edges, terms), None
+    added, deleted = zip(*map(change.part, Part), strict=True)
+    sums = base.sums.changed(change.deleted_triples, change.added_triples, terms)
+    return base.split.changed(deleted, added), sums
+
+
+def _embedded(base: Base | None, filters: EdgeFilter, terms: TermIndex) -> Snapshot:
+    """The edges of the earlier version that were embedded."""
+    if base is None:
+        return Snapshot.empty()
+    return filters.apply(base.edges, terms)[0] if base.embedded is None else base.embedded
 
 
 def _change(
@@ -213,7 +240,7 @@ def _age_of_whole(notes: Notes) -> float:
         return math.inf
 
 
-def named(version: GraphVersion) -> str:
+def version_in_words(version: GraphVersion) -> str:
     """A version in messages."""
     if version.graph is None:
         return "the default graph"

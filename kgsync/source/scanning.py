@@ -10,9 +10,9 @@ from kgsync.graph.port import GraphReader, TripleSource
 from kgsync.graph.reading import Fetched
 from kgsync.graph.rows import Rows
 from kgsync.graph.terms import TermIndex
-from kgsync.source.costs import Costs
+from kgsync.source.reading_costs import ReadingCosts
 
-__all__ = ["MovedError", "count_after", "named", "scan_strictly"]
+__all__ = ["MovedError", "count_after", "scan_strictly", "source_in_words"]
 
 
 class MovedError(TransientStoreError):
@@ -25,7 +25,7 @@ def scan_strictly(
     terms: TermIndex,
     before: int | None,
     reason: str,
-    costs: Costs,
+    costs: ReadingCosts,
 ) -> Fetched:
     """Read all of a version that must not move.
 
@@ -54,7 +54,7 @@ def _scanned(
     terms: TermIndex,
     before: int | None,
     reason: str,
-    costs: Costs,
+    costs: ReadingCosts,
     *,
     careful: bool,
 ) -> Fetched:
@@ -70,8 +70,8 @@ def _scanned(
     if not rows.total == distinct == triples:
         received = distinct if rows.total == triples else rows.total
         raise TransientStoreError(
-            f"{reader.label} sent {received:,} of {triples:,} triples of {named(source)}; "
-            "nothing was committed, try again"
+            f"{reader.label} sent {received:,} of {triples:,} triples of "
+            f"{source_in_words(source)}; nothing was committed, try again"
         )
     return Fetched(edges, extended, triples, skipped, "scan", reason)
 
@@ -85,12 +85,12 @@ def count_after(reader: GraphReader, source: TripleSource, before: int | None) -
     after = reader.count(source)
     if before not in (None, after):
         raise MovedError(
-            f"{named(source)} in {reader.label} changed while it was read "
+            f"{source_in_words(source)} in {reader.label} changed while it was read "
             f"({before:,} triples before, {after:,} after); try again when it no longer changes"
         )
     return after
 
 
-def named(source: TripleSource) -> str:
+def source_in_words(source: TripleSource) -> str:
     """A source in messages."""
     return f"<{source.graph}>" if source.graph else "the default graph"

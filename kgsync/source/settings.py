@@ -70,20 +70,21 @@ class SourceSettings:
     )
 
 
-class GatheringSettings(Protocol):
+@dataclass(frozen=True)
+class GatheringSettings:
     """Which changes are worth a step; keys of `[schedule]`."""
 
-    @property
-    def latest_only(self) -> bool:
-        """Whether only the newest graph version is taken."""
-
-    @property
-    def min_change(self) -> int:
-        """How many changed triples have to gather."""
-
-    @property
-    def max_wait(self) -> str:
-        """How long the oldest of them waits at most."""
+    latest_only: bool = setting(
+        False, "Take the newest graph version only; otherwise each version is a step of its own."
+    )
+    min_change: int = setting(
+        0, "Wait until this many triples have been added or deleted.", at_least=0
+    )
+    max_wait: str = setting(
+        "1d",
+        "Take a change below min_change, too, once its oldest part has waited for this time.",
+        kind="duration",
+    )
 
 
 class ReadingSettings(Protocol):

@@ -9,7 +9,7 @@ from kgsync.common.listener import Listener
 from kgsync.graph.port import GraphStore
 from kgsync.graph.reading import Reading
 from kgsync.graph.versions import GraphVersion, VersionList
-from kgsync.source.gathering import Choice, Waiting, choose
+from kgsync.source.gathering import Choice, choose
 from kgsync.source.notes import CommittedBase, Notes
 from kgsync.source.reading import Earlier, passed_over, read_version, todo, versions_of
 from kgsync.source.rewritten import CommittedFiles, remember_files
@@ -96,10 +96,6 @@ class Source:
     def remember(self, reading: Reading, number: int) -> None:
         """Note the files of version `number`; only called while the state is locked."""
         remember_files(reading.files, number, self.notes)
-
-    def forget_waiting(self) -> None:
-        """Forget changes that were too small to be taken."""
-        Waiting.forget(self.notes)
 
     def at_rest(self, store: GraphStore, outlook: Outlook) -> tuple[GraphVersion, ...]:
         """The pending versions that are at rest; see `await_rest`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,15 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.numpy
+from numpy.typing import NDArray
 
 from kgsync.common.durable import RecordedFiles
 from kgsync.errors import StateError
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
+from kgsync.graph.reading import Reading
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.terms import Ids, TermIndex, TermTable
 from kgsync.graph.versions import GraphVersion
 from kgsync.state.directory import State, VersionFolder
 from kgsync.state.manifest import Manifest
+from kgsync.state.recent import Contents
 from kgsync.state.sidecar import (
     FOLDER,
     FORMAT,
@@ -41,6 +45,7 @@ __all__ = [
 ]
 
 _TERMS, _EDGES = "terms.parquet", "edges.safetensors"
+_LEARNING, _KEPT = "learning", "kept.safetensors"
 _SHOWN = "current.json"
 """The stable entry point for reading a state without kgsync."""
 
@@ -52,7 +57,7 @@ class GraphData:
     terms: TermIndex
     edges: Snapshot
     """All edges of the version, before filters; the base of the next difference."""
-    living: Living
+    active: Active
     last_seen: dict[str, Ids]
     """"entity" and "relation" -> for each id the last embedding version in which it was active."""
 
@@ -62,6 +67,8 @@ class CommittedVersion:
     """One version in the state; its parts are loaded and checked on first use."""
 
     folder: VersionFolder
+    contents: Contents | None = None
+    """Its parts, if this process still has them; then nothing is loaded."""
 
     @property
     def manifest(self) -> Manifest:
@@ -101,6 +108,8 @@ class CommittedVersion:
     @cached_property
     def graph(self) -> GraphData:
         """Ids, edges and active elements."""
+        if self.contents is not None:
+            return self.contents.graph
         table = pq.read_table(self.folder.verified(f"graph/{_TERMS}"))
         arrays = safetensors.numpy.load_file(self.folder.verified(f"graph/{_EDGES}"))
         key = bytes.fromhex(table.schema.metadata[b"key"].decode())
@@ -109,19 +118,24 @@ class CommittedVersion:
         def terms(kind: str) -> TermTable:
             rows = table.filter(pa.compute.equal(kinds, kind))
             hashes = rows["hash"].to_numpy().astype(np.uint64)
-            return TermTable(rows["iri"].combine_chunks(), hashes)
+            return TermTable(rows["iri"].combine_chunks(), hashes, key)
 
         return GraphData(
             TermIndex(key, terms("entity"), terms("relation")),
             Snapshot(arrays["heads"], arrays["relations"], arrays["tails"]),
-            Living(arrays["living_entities"], arrays["living_relations"]),
+            Active(arrays["living_entities"], arrays["living_relations"]),
             {"entity": arrays["entity_last_seen"], "relation": arrays["relation_last_seen"]},
         )
 
     @property
-    def living(self) -> Living:
+    def reading(self) -> Reading | None:
+        """What it was made from, if this process still has that."""
+        return None if self.contents is None else self.contents.reading
+
+    @property
+    def active(self) -> Active:
         """Which elements the rows of the tables belong to."""
-        return self.graph.living
+        return self.graph.active
 
     @property
     def model(self) -> dict[str, Any]:
@@ -143,14 +157,30 @@ class CommittedVersion:
         _ = self.graph
 
     @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What updates remember besides the vectors, as numpy arrays; nothing in older versions."""
+        if self.contents is not None:
+            return dict(self.contents.kept)
+        name = f"{_LEARNING}/{_KEPT}"
+        if name not in self.manifest.files:
+            return {}
+        return dict(safetensors.numpy.load_file(self.folder.verified(name)))
+
+    @cached_property
     def tables(self) -> dict[str, Any]:
         """The model's tables as numpy arrays."""
+        if self.contents is not None:
+            return dict(self.contents.tables)
         path = self.folder.verified(f"{FOLDER}/{TENSORS}")
         return dict(read_tables(path.parent))
 
 
-def current_version(state: State) -> CommittedVersion | None:
+def current_version(state: State, *, in_memory: bool = False) -> CommittedVersion | None:
     """The committed version of a state; None before the first.
+
+    Args:
+        state: The state.
+        in_memory: Take what this process still has of it; only for those who do not change it.
 
     Raises:
         StateError: The state is damaged, or of another format or store.
@@ -159,7 +189,9 @@ def current_version(state: State) -> CommittedVersion | None:
         return None
     state.check_identity()
     folder = state.current()
-    return None if folder is None else CommittedVersion(folder)
+    if folder is None:
+        return None
+    return CommittedVersion(folder, state.recent.of(folder) if in_memory else None)
 
 
 def kept_version(state: State, number: int) -> CommittedVersion:
@@ -216,8 +248,16 @@ def _shown(folder: VersionFolder) -> dict[str, Any]:
     }
 
 
-def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> dict[str, dict[str, Any]]:
+def write_version(
+    draft: Path, graph: GraphData, sidecar: Sidecar, kept: Mapping[str, NDArray[Any]]
+) -> dict[str, dict[str, Any]]:
     """Write the files of a version into a draft folder.
+
+    Args:
+        draft: The folder.
+        graph: The graph side.
+        sidecar: The published side.
+        kept: What updates remember besides; no file if it is nothing.
 
     Returns:
         What is recorded about every file, by its name in the folder.
@@ -228,9 +268,14 @@ def write_version(draft: Path, graph: GraphData, sidecar: Sidecar) -> dict[str, 
     graph_files, files = RecordedFiles(draft / "graph"), RecordedFiles(draft / FOLDER)
     _write_graph(graph_files, graph)
     write_sidecar(files, sidecar)
+    folders = [graph_files, files]
+    if kept:
+        folders.append(RecordedFiles(draft / _LEARNING))
+        with folders[-1].writing(_KEPT) as file:
+            dump_tensors(file, kept)
     found = {
         f"{each.folder.name}/{name}": about
-        for each in (graph_files, files)
+        for each in folders
         for name, about in each.recorded.items()
     }
     return dict(sorted(found.items()))
@@ -251,8 +296,8 @@ def _write_graph(files: RecordedFiles, graph: GraphData) -> None:
         "heads": heads,
         "relations": relation,
         "tails": tails,
-        "living_entities": graph.living.entities,
-        "living_relations": graph.living.relations,
+        "living_entities": graph.active.entities,
+        "living_relations": graph.active.relations,
         "entity_last_seen": graph.last_seen["entity"],
         "relation_last_seen": graph.last_seen["relation"],
     }

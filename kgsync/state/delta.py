@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active, shared_rows
 from kgsync.graph.terms import Ids, TermIndex, TermTable
 
-__all__ = ["Rows", "blocks", "delta_table", "distances"]
+__all__ = [
+    "RowChange",
+    "Rows",
+    "blocks",
+    "changes_table",
+    "delta_table",
+    "distances",
+    "rewritten",
+    "row_changes",
+]
 
 Table = NDArray[np.float32]
 
@@ -33,46 +42,80 @@ _AT_A_TIME = 1 << 22
 class Rows:
     """The vectors of one version by id."""
 
-    living: Living
+    active: Active
     tables: Mapping[str, Table]
     """"entity" and "relation" -> one row per active id; a kind may be missing."""
 
 
+@dataclass(frozen=True)
+class RowChange:
+    """Elements of one kind to which the same happened between two versions."""
+
+    kind: str
+    """"entity" or "relation"."""
+    change: str
+    """"added", "moved" or "deleted"."""
+    ids: Ids
+    distance: Table | None = None
+    """How far each has moved; None if nothing has, or if that cannot be told."""
+
+
+def row_changes(before: Rows | None, after: Rows) -> list[RowChange]:
+    """What happened to the elements that were added, moved or deleted; others are absent.
+
+    Args:
+        before: The older version; None if there is none, and everything is added.
+        after: The newer version.
+    """
+    found = []
+    for kind, new in (("entity", after.active.entities), ("relation", after.active.relations)):
+        if before is None:
+            found.append(RowChange(kind, "added", new))
+            continue
+        old = before.active.entities if kind == "entity" else before.active.relations
+        old_rows, new_rows = shared_rows(old, new)
+        stays = new[new_rows]
+        table, old_table = after.tables[kind], before.tables.get(kind)
+        found.append(RowChange(kind, "added", np.delete(new, new_rows)))
+        if old_table is None or old_table.shape[1] != table.shape[1]:
+            found.append(RowChange(kind, "moved", stays))
+        else:
+            differ = _differing(old_table, old_rows, table, new_rows)
+            distance = distances(old_table, old_rows[differ], table, new_rows[differ])
+            found.append(RowChange(kind, "moved", stays[differ], distance))
+        found.append(RowChange(kind, "deleted", np.delete(old, old_rows)))
+    return found
+
+
 def delta_table(terms: TermIndex, before: Rows | None, after: Rows) -> Any:
+    """The changes between two versions as a table; see `changes_table` and `row_changes`."""
+    return changes_table(terms, row_changes(before, after))
+
+
+def changes_table(terms: TermIndex, changes: Iterable[RowChange]) -> Any:
     """The added, moved and deleted elements as an Arrow table; unchanged ones are absent.
 
     Args:
         terms: Ids of the newer version; those of the older one are the same.
-        before: The older version; None if there is none, and everything is added.
-        after: The newer version.
+        changes: What happened to them.
 
     Returns:
         Columns `iri`, `kind`, `change` ("added", "moved" or "deleted") and `distance`, which is
         the Euclidean distance between the two vectors of what moved, and null if they cannot be
         compared.
     """
-    parts = []
-    for kind, names, new in (
-        ("entity", terms.entities, after.living.entities),
-        ("relation", terms.relations, after.living.relations),
-    ):
-        if before is None:
-            parts.append(_part(kind, "added", names, new))
-            continue
-        old = before.living.entities if kind == "entity" else before.living.relations
-        stays, old_rows, new_rows = np.intersect1d(
-            old, new, assume_unique=True, return_indices=True
-        )
-        table, old_table = after.tables[kind], before.tables.get(kind)
-        parts.append(_part(kind, "added", names, np.setdiff1d(new, stays, assume_unique=True)))
-        if old_table is None or old_table.shape[1] != table.shape[1]:
-            parts.append(_part(kind, "moved", names, stays))
-        else:
-            distance = distances(old_table, old_rows, table, new_rows)
-            moved = distance != 0
-            parts.append(_part(kind, "moved", names, stays[moved], distance[moved]))
-        parts.append(_part(kind, "deleted", names, np.setdiff1d(old, stays, assume_unique=True)))
-    return pa.concat_tables(parts)
+    names = {"entity": terms.entities, "relation": terms.relations}
+    return pa.concat_tables([_part(each, names[each.kind]) for each in changes])
+
+
+def rewritten(changes: Iterable[RowChange], after: Active) -> dict[str, dict[str, int]]:
+    """For each kind the vectors that differ from before, out of those of elements that stayed."""
+    sizes = {"entity": len(after.entities), "relation": len(after.relations)}
+    count = {(each.kind, each.change): len(each.ids) for each in changes}
+    return {
+        kind: {"moved": count.get((kind, "moved"), 0), "shared": size - count[kind, "added"]}
+        for kind, size in sizes.items()
+    }
 
 
 def distances(old: Table, old_rows: NDArray[Any], new: Table, new_rows: NDArray[Any]) -> Table:
@@ -86,6 +129,24 @@ def distances(old: Table, old_rows: NDArray[Any], new: Table, new_rows: NDArray[
     return found
 
 
+def _differing(
+    old: Table, old_rows: NDArray[Any], new: Table, new_rows: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Which pairs of rows differ in a number, or have one that is NaN: both are read once."""
+    found = [np.empty(0, np.int64)]
+    for part in blocks(len(old_rows), new.shape[1]):
+        unlike = _some(old, old_rows[part]) != _some(new, new_rows[part])
+        if unlike.any():
+            found.append(part.start + np.flatnonzero(unlike.any(axis=1)))
+    return np.concatenate(found)
+
+
+def _some(table: Table, rows: NDArray[Any]) -> Table:
+    """Some rows, ascending; those that follow each other are not copied."""
+    first, last = int(rows[0]), int(rows[-1])
+    return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]
+
+
 def blocks(rows: int, width: int) -> Iterator[slice]:
     """Blocks of a table, small enough to limit the memory of a comparison."""
     step = max(1, _AT_A_TIME // max(1, width))
@@ -93,7 +154,8 @@ def blocks(rows: int, width: int) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def _part(kind: str, change: str, names: TermTable, ids: Ids, distance: Table | None = None) -> Any:
+def _part(change: RowChange, names: TermTable) -> Any:
+    ids, distance = change.ids, change.distance
     column = pa.nulls(len(ids), pa.float32()) if distance is None else pa.array(distance)
-    labels = (pa.repeat(text, len(ids)) for text in (kind, change))
+    labels = (pa.repeat(text, len(ids)) for text in (change.kind, change.change))
     return pa.table([names.names(ids), *labels, column], schema=_SCHEMA)

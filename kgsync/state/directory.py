@@ -16,13 +16,16 @@
     literals.json         the copies of vectors in the store, finished or not
     literals/             contents of the rolling literal graphs when last complete
     metadata.oxigraph/    the metadata, if the source store cannot be written
+    moves/000042.parquet  what changed in a version, and how far its vectors moved
     000042/manifest.json  what the version is, with a checksum of every file in it
     000042/uncommitted    there until CURRENT has named the version
     000042/graph/         term ids, edges, active elements
     000042/embeddings/    the sidecar files
+    000042/learning/      what the next update is told besides the vectors, if it is anything
 
 A version is written to a draft folder, synced to disk and renamed; it exists once CURRENT names it.
-Retention removes a version's files and keeps its manifest, which is the history. Every file has a
+Retention removes a version's files and keeps its manifest, which is the history, and its record of
+moves, which has a retention of its own. Every file has a
 checksum, in itself or in a manifest; a file that can be computed again counts as missing if its
 checksum does not match.
 """
@@ -42,15 +45,21 @@ from typing import Any
 from kgsync.common.durable import sync_to_disk
 from kgsync.common.locks import HeldError, take_lock
 from kgsync.errors import StateCorruptedError, StateError, StateLockedError
-from kgsync.state.folder import Pointer, StateFolder
 from kgsync.state.history import Entry, History
 from kgsync.state.manifest import Manifest
+from kgsync.state.recent import Recent
+from kgsync.state.small_files import Pointer, StateFolder
 from kgsync.state.version_folder import VersionFolder, write_manifest
 
-__all__ = ["State", "VersionFolder"]
+__all__ = ["State", "VersionFolder", "folder_name"]
 
 _FOLDER = re.compile(r"(damaged-)?(\d{6,})")
 _UNCOMMITTED = "uncommitted"
+
+
+def folder_name(number: int) -> str:
+    """The name of a version's folder in its state."""
+    return f"{number:06d}"
 
 
 class State(StateFolder):
@@ -68,8 +77,12 @@ class State(StateFolder):
         """
         super().__init__(path, store)
         self._history = History(path / "history.jsonl")
+        self.recent = Recent()
+        """What this process still has in memory of the version that it committed last."""
         self.compared_with: str | None = None
         """Where this process has compared every description in a store with the manifests."""
+        self._knows_history = False
+        """Whether this process holds the lock and has read on: nobody else adds a version."""
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -95,9 +108,10 @@ class State(StateFolder):
             self._create()
             pointer = self._pointer_or_none()
             if pointer is not None:
-                self._complete(pointer)
+                self._knows_history = self._complete(pointer)
             yield
         finally:
+            self._knows_history = False
             os.close(handle)
 
     def current(self) -> VersionFolder | None:
@@ -122,14 +136,22 @@ class State(StateFolder):
     def next_number(self) -> int:
         """The number of the next version.
 
-        Numbers never repeat: one that is on disk is not used again, whatever CURRENT says.
+        Numbers never repeat: one that is on disk is not used again, whatever CURRENT says. The
+        folder is only listed if there is more on disk than CURRENT knows of.
         """
         pointer = self._pointer_or_none()
-        return max(pointer.highest if pointer else 0, *self._on_disk(pointer), 0) + 1
+        if pointer is not None:
+            following = self._folder(pointer.highest + 1)
+            if not (following.exists() or _set_aside(following).exists()):
+                return pointer.highest + 1
+        numbers = self._on_disk()
+        if pointer is not None:
+            numbers = {n for n in numbers if not self._is_replaceable(n, pointer)}
+        return max(pointer.highest if pointer else 0, *numbers, 0) + 1
 
     def has(self, number: int) -> bool:
         """Whether a committed version has this number; its files may be gone."""
-        return number in self._on_disk(self._pointer_or_none()) and self._folder(number).is_dir()
+        return self._is_committed(number, self._pointer_or_none())
 
     def version(self, number: int) -> VersionFolder:
         """One committed version.
@@ -146,7 +168,7 @@ class State(StateFolder):
     @property
     def history(self) -> History:
         """What was committed, without reading every manifest."""
-        return self._history_at(None)
+        return self._history if self._knows_history else self._history_at(None)
 
     def _history_at(self, pointer: Pointer | None) -> History:
         """The history; the pointer is read unless the caller knows it."""
@@ -172,16 +194,20 @@ class State(StateFolder):
         folders = self._readable(self.history.with_files)
         return [folder.manifest.version for folder in folders if folder.retained]
 
-    def damaged_versions(self) -> list[int]:
-        """Committed versions whose manifest cannot be read."""
-        readable = {folder.manifest.version for folder in self.readable_versions()}
-        numbers = sorted(self.history.entries.keys() - readable)
+    def damaged_versions(self, readable: Iterable[VersionFolder] | None = None) -> list[int]:
+        """Committed versions whose manifest cannot be read.
+
+        Args:
+            readable: What `readable_versions` returned, if it was called already.
+        """
+        found = self.readable_versions() if readable is None else readable
+        numbers = sorted(self.history.entries.keys() - {each.manifest.version for each in found})
         return [number for number in numbers if self._folder(number).is_dir()]
 
     @contextmanager
     def drafting(self, number: int) -> Iterator[Path]:
         """A folder to write a new version into; removed again if that fails."""
-        draft = self.path / f"draft-{number:06d}"
+        draft = self.path / f"draft-{folder_name(number)}"
         with self.writing(f"version {number}"):
             try:
                 shutil.rmtree(draft, ignore_errors=True)
@@ -233,22 +259,21 @@ class State(StateFolder):
             write_manifest(folder.path, amended)
         return VersionFolder(folder.path, amended)
 
-    def check_space(self, like: VersionFolder | None) -> None:
-        """Check before any work that the disk has space for a version as large as another one.
+    def check_space(self, needed: int) -> None:
+        """Check before any work that the disk has space for a version of that many bytes.
 
         Raises:
             StateWriteError: It has not.
         """
-        if like is None:
-            return
-        needed = sum(int(about["bytes"]) for about in like.manifest.files.values())
         with self.writing("the next version"):
             if shutil.disk_usage(self.path).free < needed:
                 raise OSError(errno.ENOSPC, f"it takes about {needed / 2**20:,.1f} MB")
 
     def commit(self, number: int) -> None:
         """Make a sealed version the current one. This one rename is the commit."""
-        highest = max(number, self.next_number() - 1)
+        pointer = self._pointer_or_none()
+        # A new number is the highest already, and that of an older version changes none.
+        highest = max(number, pointer.highest if pointer else self.next_number() - 1)
         with self.writing("CURRENT"):
             self._complete(self._point(number, highest))
 
@@ -280,7 +305,7 @@ class State(StateFolder):
                     (self.path / "CURRENT").rename(self.path / "damaged-CURRENT")
             elif pointer.version is not None and self._folder(pointer.version).exists():
                 folder = self._folder(pointer.version)
-                folder.rename(self.path / f"damaged-{folder.name}")
+                folder.rename(_set_aside(folder))
                 self.history.forget(pointer.version)
             self._point(None, highest)
 
@@ -292,15 +317,24 @@ class State(StateFolder):
             self._point(None, self.next_number() - 1)
             self._create_identity()
 
-    def _complete(self, pointer: Pointer) -> None:
-        """Complete what a killed process or an older kgsync left; only called under the lock."""
+    def _complete(self, pointer: Pointer) -> bool:
+        """Complete what a killed process or an older kgsync left; only called under the lock.
+
+        Returns:
+            Whether all committed versions are in the history.
+        """
+        known = False
         with suppress(OSError):  # it is tried again the next time
+            history = self._history_at(pointer)
+            known = True
             if not pointer.is_sealed:
                 self._reseal_identity()
                 self._point(pointer.version, pointer.highest)
-            if pointer.highest:
+            # After CURRENT was damaged, the highest number may be of a version that it never named.
+            if pointer.version == pointer.highest:
                 (self._folder(pointer.highest) / _UNCOMMITTED).unlink(missing_ok=True)
-            self._history_at(pointer).save()
+            history.save()
+        return known
 
     def _data(self, number: int) -> list[Path]:
         try:
@@ -308,15 +342,21 @@ class State(StateFolder):
         except FileNotFoundError:
             return []  # somebody has removed the whole version
 
-    def _on_disk(self, pointer: Pointer | None) -> set[int]:
-        """Numbers in use, including those of versions that were set aside."""
+    def _on_disk(self) -> set[int]:
+        """Numbers of all folders, including those of versions that were set aside."""
         try:
             with os.scandir(self.path) as found:
                 names = [_FOLDER.fullmatch(each.name) for each in found]
         except FileNotFoundError:
             return set()
-        numbers = {int(match[2]) for match in names if match}
-        return {n for n in numbers if pointer is None or not self._is_replaceable(n, pointer)}
+        return {int(match[2]) for match in names if match}
+
+    def _is_committed(self, number: int, pointer: Pointer | None) -> bool:
+        """Whether CURRENT names a version, or has done so before."""
+        folder = self._folder(number)
+        if pointer is not None and pointer.version == number:
+            return folder.is_dir()  # a killed process may have left the marker
+        return folder.is_dir() and not (folder / _UNCOMMITTED).exists()
 
     def _is_replaceable(self, number: int, pointer: Pointer) -> bool:
         """Whether a version is known to have never been committed: a process was killed before."""
@@ -327,8 +367,8 @@ class State(StateFolder):
         if pointer is not None and not self._folder(max(number, pointer.highest) + 1).exists():
             found = [*range(number + 1, pointer.highest + 1)]
         else:
-            found = sorted(n for n in self._on_disk(pointer) if n > number)
-        return [n for n in found if self._folder(n).is_dir()]
+            found = sorted(n for n in self._on_disk() if n > number)
+        return [n for n in found if self._is_committed(n, pointer)]
 
     def _entry(self, number: int) -> Entry:
         has_files = bool(self._data(number))
@@ -338,7 +378,12 @@ class State(StateFolder):
             return Entry(number, has_files=has_files)
 
     def _folder(self, number: int) -> Path:
-        return self.path / f"{number:06d}"
+        return self.path / folder_name(number)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Where a damaged version is kept."""
+    return folder.with_name(f"damaged-{folder.name}")
 
 
 def _replaced(draft: Path) -> Path:

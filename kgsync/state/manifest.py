@@ -27,3 +27,5 @@ class Manifest:
     """All settings by section, except those that name a place or a person."""
     software: str = ""
     """Version of kgsync that made it; empty if not recorded."""
+    moves: dict[str, Any] | None = None
+    """sha256 and bytes of its record in the folder `moves`; None if it has none."""

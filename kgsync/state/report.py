@@ -8,6 +8,7 @@ from typing import Any, Literal
 from kgsync.common.cost import Cost
 from kgsync.graph.change import ChangeCounts
 from kgsync.graph.versions import Order
+from kgsync.state.comparison_lines import comparison_lines, update_lines
 
 __all__ = ["Action", "Plan", "Quality", "StepReport"]
 
@@ -16,6 +17,8 @@ Quality = dict[str, float]
 """Link prediction: mr, mrr, hits@k, mrr_error, hits@10_error, triples, sampled_from."""
 _DERIVED = "changed", "scores_per_second", "waiting_triples"
 """Properties of a report that stand in its JSON."""
+_TRAINING = "train", "initial vectors", "start vectors", "update"
+"""Phases that score triples; earlier releases called the initial vectors "start vectors"."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,18 @@ class StepReport:
     """On the validation edges, at the best epoch by Hits@10."""
     stability: dict[str, dict[str, float] | None] | None = None
     """How far the vectors of "entity" and "relation" moved: nmc, shared, sample, error."""
+    learned: dict[str, Any] | None = None
+    """Groups of triples around the change: see `kgsync.evaluation.learned.Learned`."""
+    neighbors: dict[str, float] | None = None
+    """Nearest neighbors that are the same: overlap, error, k, sample, candidates, shared."""
+    rewritten: dict[str, dict[str, int]] | None = None
+    """Vectors of "entity" and "relation" that differ from the version before: moved, out of shared,
+    the elements that both have."""
+    update: dict[str, Any] | None = None
+    """How the vectors were updated: strategy, reason, and the score evaluations, predicted of each
+    strategy (predicted) and found (scores)."""
+    alignment: dict[str, Any] | None = None
+    """After aligned retraining: its method, and the stability before it (stability_before)."""
     epochs: int = 0
     best_epoch: int | None = None
     stopped_early: bool = False
@@ -75,7 +90,7 @@ class StepReport:
     @property
     def scores_per_second(self) -> float | None:
         """Triples scored per second of training or updating, including validation."""
-        spent = sum(self.seconds.get(name, 0.0) for name in ("train", "start vectors", "update"))
+        spent = sum(self.seconds.get(name, 0.0) for name in _TRAINING)
         return self.cost.score_evaluations / spent if spent else None
 
     @property
@@ -133,10 +148,10 @@ class StepReport:
             lines.append(
                 f"best epoch     {self.best_epoch}: {describe_validation(self.validation)}"
             )
-        moved = {kind: change for kind, change in (self.stability or {}).items() if change}
-        if moved:
-            values = ", ".join(f"{kind} {change['nmc']:.3g}" for kind, change in moved.items())
-            lines.append(f"moved (NMC)    {values}")
+        if self.update is not None:
+            lines += update_lines(self.update)
+        lines += self._movement()
+        lines += comparison_lines(self.learned, self.rewritten, self.neighbors)
         if self.literals is not None:
             counts = {k: int(v) for k, v in self.literals.items() if k not in ("farthest", "mean")}
             lines.append(f"literals: {named_counts(counts)}")
@@ -153,6 +168,16 @@ class StepReport:
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.behind:
             lines.append(f"{self.behind} version(s) still to do")
+        return lines
+
+    def _movement(self) -> list[str]:
+        """How far vectors moved, and how they were aligned."""
+        lines = []
+        if any((self.stability or {}).values()):
+            lines.append(f"moved (NMC)    {_nmc(self.stability)}")
+        if self.alignment is not None:
+            before = _nmc(self.alignment["stability_before"])
+            lines.append(f"aligned        {self.alignment['method']}; without it, moved {before}")
         return lines
 
 
@@ -177,8 +202,13 @@ class Plan:
     waiting_until: str | None = None
     """The change is too small to be taken before then."""
     change: ChangeCounts | None = None
+    update: dict[str, Any] | None = None
+    """How the vectors would be updated, if the change decides: strategy, reason, and the predicted
+    score evaluations of each strategy (predicted)."""
     removed_share: float = 0.0
     """Share of the current edges that the step would remove."""
+    rejected: str = ""
+    """Why a guard would reject the step, as far as that is known before training."""
     skipped: dict[str, int] = field(default_factory=dict)
     way: str = ""
     reason: str = ""
@@ -198,11 +228,15 @@ class Plan:
         lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
         if self.change is not None:
             lines += str(self.change).splitlines()
+        if self.update is not None:
+            lines += update_lines(self.update)
         if self.waiting_until:
             lines.append(waiting_line(self.change, self.waiting_until))
         lines.append(f"found by {self.way}: {self.reason}")
         if self.caveat:
             lines.append(f"note: {self.caveat}")
+        if self.rejected:
+            lines.append(f"the next step would be rejected: {self.rejected}")
         return "\n".join([*lines, *warnings])
 
 
@@ -213,6 +247,12 @@ def waiting_line(change: ChangeCounts | None, until: str | None) -> str:
 
 def _size(change: ChangeCounts | None) -> int:
     return sum(change.added_triples) + sum(change.deleted_triples) if change else 0
+
+
+def _nmc(stability: dict[str, dict[str, float] | None] | None) -> str:
+    """NMC of the entities and of the relations, where it is defined."""
+    moved = {kind: change["nmc"] for kind, change in (stability or {}).items() if change}
+    return ", ".join(f"{kind} {nmc:.3g}" for kind, nmc in moved.items()) or "undefined"
 
 
 def describe_quality(quality: Quality) -> str:

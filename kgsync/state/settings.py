@@ -21,6 +21,12 @@ class StateSettings:
         example=".kgsync/name",
     )
     keep: int = setting(3, "Embedding versions that keep their files.", at_least=1)
+    history: int = setting(
+        1000,
+        "Versions whose record of moves is kept, which is small: what changed, and how far every "
+        "vector moved; 0 keeps all.",
+        at_least=0,
+    )
 
 
 class VersionSettings(Protocol):

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kgsync.common.cost import Cost
-from kgsync.common.events import AbandonedError, Committed, Failed, Rejected
+from kgsync.common.events import ROLLED_BACK, AbandonedError, Committed, Failed, Rejected
 from kgsync.common.listener import Phases
 from kgsync.common.memory import forget_peak, peak_mb
-from kgsync.errors import KgsyncError, StateCorruptedError, StateError, StateWriteError
+from kgsync.errors import (
+    KgsyncError,
+    RejectedError,
+    StateCorruptedError,
+    StateError,
+    StateWriteError,
+)
 from kgsync.graph.reading import Reading
 from kgsync.state.committed import (
     CommittedVersion,
@@ -25,11 +31,12 @@ from kgsync.state.committed import (
     show_current,
     write_version,
 )
-from kgsync.state.contents import Contents, Learned, prepare
-from kgsync.state.directory import State, VersionFolder
+from kgsync.state.directory import State, VersionFolder, folder_name
+from kgsync.state.moves import Moves
+from kgsync.state.prepared import Learned, PreparedVersion, prepare
 from kgsync.state.report import StepReport
 from kgsync.state.settings import VersionSettings
-from kgsync.state.sidecar import load_vectors
+from kgsync.state.sidecar import FOLDER, load_vectors
 
 __all__ = ["Requirement", "Transaction", "transaction"]
 
@@ -40,11 +47,11 @@ class Requirement(Protocol):
     def check(self, draft: Transaction) -> None:
         """Check the condition, as far as it can be checked yet.
 
-        Called when the reading is known, before training, and again when there is a report, before
-        anything is written.
+        Called whenever `draft.reading` is known, before training, and once more when there is a
+        report (`draft.has_report`), before anything is written.
 
         Raises:
-            KgsyncError: It is not met; the base stays current.
+            RejectedError: It is not met; the base stays current. Any other error is a failure.
         """
 
 
@@ -53,13 +60,17 @@ def transaction(
     state: State,
     settings: VersionSettings,
     phases: Phases,
+    after_commit: Callable[[State], None] | None = None,
 ) -> Iterator[Transaction]:
     """Lock a state while one version is made.
+
+    Whatever fails in the block after the commit of a new version is a warning in its report.
 
     Args:
         state: The state.
         settings: What is recorded with the version, and how many versions keep their files.
         phases: Times what is done.
+        after_commit: What else to do in the state; an error of it is a warning.
 
     Raises:
         StateLockedError: Another process holds it.
@@ -69,12 +80,16 @@ def transaction(
         draft = Transaction(state, settings, phases)
         try:
             yield draft
-        except AbandonedError:
-            raise
         except Exception as error:
-            if not (draft.is_rejected or draft.is_committed):
+            if draft.is_committed:
+                draft.not_shown(error)
+                return
+            if not (draft.is_rejected or isinstance(error, AbandonedError)):
                 phases.listener(Failed(error))
             raise
+        finally:
+            if draft.is_committed:
+                draft.end(after_commit)
 
 
 class Transaction:
@@ -88,7 +103,7 @@ class Transaction:
         """Cost counters of the training."""
         self.reading: Reading | None = None
         """What the version is made from, once it was taken."""
-        self.contents: Contents | None = None
+        self.prepared: PreparedVersion | None = None
         """What the version consists of, in memory; None if an older one is made current again."""
         self.is_committed = False
         """Whether the version is the current one: what fails later is repaired by the next step."""
@@ -107,7 +122,7 @@ class Transaction:
         Raises:
             StateError: The state is damaged, or of another format or store.
         """
-        return current_version(self.state)
+        return current_version(self.state, in_memory=True)
 
     @cached_property
     def number(self) -> int:
@@ -135,6 +150,11 @@ class Transaction:
         if self._folder is None:
             raise StateError("nothing was written in this transaction")
         return self._folder
+
+    @property
+    def has_report(self) -> bool:
+        """Whether the version was learned, so that there is a report."""
+        return self._report is not None
 
     @property
     def report(self) -> StepReport:
@@ -183,7 +203,7 @@ class Transaction:
         """Make the version from a reading.
 
         Raises:
-            KgsyncError: A requirement is not met.
+            RejectedError: A requirement is not met.
         """
         self.reading = reading
         self._check()
@@ -204,29 +224,32 @@ class Transaction:
         Raises:
             StateWriteError: It has not.
         """
-        self.state.check_space(self.base.folder if self.base else None)
+        if self.base is not None:
+            files = self.base.manifest.files.values()
+            self.state.check_space(sum(int(about["bytes"]) for about in files))
 
     def write(self, learned: Learned) -> None:
         """Write all files aside. The version is not committed yet.
 
         Raises:
-            KgsyncError: A requirement is not met.
+            RejectedError: A requirement is not met.
             StateWriteError: Writing to disk failed.
         """
         number = self.number
-        contents = prepare(number, self.taken, learned, self.base, self._settings)
+        prepared = prepare(number, self.taken, learned, self.base, self._settings)
         report = replace(
-            contents.report,
+            prepared.report,
             seconds=dict(self.phases.seconds),
             cost=self.cost,
             peak_memory_mb=peak_mb(),
-            files=str(self.state.path / f"{number:06d}" / "embeddings"),
+            files=str(self.state.path / folder_name(number) / FOLDER),
         )
-        self.contents, self._report = contents, report
+        self.prepared, self._report = prepared, report
         self._check()
         with self.phases("write"), self.state.drafting(number) as path:
-            files = write_version(path, contents.graph, contents.sidecar)
-            manifest = replace(contents.manifest, report=report.to_json(), files=files)
+            files = write_version(path, prepared.graph, prepared.sidecar, prepared.kept)
+            moves = Moves(self.state.path).write(prepared.record)
+            manifest = replace(prepared.manifest, report=report.to_json(), files=files, moves=moves)
             self._folder = self.state.seal(path, manifest)
 
     def amend(self, literals: dict[str, float] | None) -> None:
@@ -246,13 +269,16 @@ class Transaction:
         Raises:
             StateError: The state already has versions.
             ConfigError: The file cannot be read, or has another layout.
+            StateWriteError: The disk has no space for them.
         """
         if self.base is not None:
             raise StateError(
                 f"the state {self.state.path} already has versions; vectors can only be adopted "
                 "as the first version: use another state directory"
             )
-        return load_vectors(file)
+        vectors = load_vectors(file)
+        self.state.check_space(sum(rows.nbytes for _, rows in vectors.values()))
+        return vectors
 
     def restore(self, chosen: CommittedVersion) -> None:
         """Take an older version, as it is, in place of a new one.
@@ -273,6 +299,10 @@ class Transaction:
         with self.phases("commit"):
             self.state.commit(self.folder.manifest.version)
         self.is_committed = True
+        if self.prepared is None:
+            self.state.recent.forget()
+        else:
+            self.state.recent.keep(self.folder, self.prepared.contents(self.taken))
 
     def show(self, flip: Callable[[VersionFolder, list[int]], None]) -> None:
         """Show the version as current; then, and only then, drop the files of old ones.
@@ -281,51 +311,69 @@ class Transaction:
             flip: Shows it in the store, and the versions whose files are about to go.
 
         Raises:
-            KgsyncError: Not all is shown, of an older version; of a new one that is a warning.
+            KgsyncError: Not all is shown; the next step finds what is left to do.
         """
         with self.phases("publish"):
-            try:
-                show_current(self.state, self.folder)
-                superfluous = self.state.superfluous(self._settings.state.keep, self.folder)
-                flip(self.folder, superfluous)
-                self.state.drop_files(superfluous)
-            except (KgsyncError, OSError) as error:
-                # The version is committed; the next step finds what is left to do.
-                self._not_shown(error)
+            show_current(self.state, self.folder)
+            superfluous = self.state.superfluous(self._settings.state.keep, self.folder)
+            flip(self.folder, superfluous)
+            self.state.drop_files(superfluous)
+            Moves(self.state.path).drop(self._settings.state.history, self.folder)
 
-    def done(self, *warnings: str) -> StepReport:
-        """Tell that the new version is committed.
+    def not_shown(self, error: Exception) -> None:
+        """Tell that something failed after the commit.
 
-        Args:
-            warnings: What else to tell.
-
-        Returns:
-            What was done.
+        Raises:
+            KgsyncError: The version is an older one, so there is no report to warn in.
         """
-        self.warn(*warnings)
-        report, manifest = self.report, self.folder.manifest
-        seconds = sum(report.seconds.values())
-        event = Committed(manifest.version, manifest.graph_version["name"], report.action, seconds)
-        event = replace(event, behind=report.behind, warnings=report.warnings)
-        self.phases.listener(event)
-        return report
-
-    def _not_shown(self, error: KgsyncError | OSError) -> None:
-        number = self.folder.manifest.version
+        number, why = self.folder.manifest.version, _told(error)
+        self.warn(f"version {number} is committed, but publishing is incomplete: {why}")
         if self._report is not None:
-            self.warn(f"version {number} is committed, but publishing is incomplete: {error}")
             return
-        kind = type(error) if isinstance(error, KgsyncError) else StateWriteError
+        if isinstance(error, OSError):
+            kind: type[KgsyncError] = StateWriteError
+        else:
+            kind = type(error) if isinstance(error, KgsyncError) else KgsyncError
         raise kind(
             f"version {number} is current in the state, but publishing is incomplete; the next "
-            f"step completes it: {error}"
+            f"step completes it: {why}"
         ) from error
+
+    def end(self, after_commit: Callable[[State], None] | None = None) -> None:
+        """End a transaction whose version is committed, and tell so.
+
+        Args:
+            after_commit: What else to do in the state; an error of it is a warning.
+        """
+        manifest, report = self.folder.manifest, self._report
+        try:
+            if after_commit is not None:
+                after_commit(self.state)
+        except Exception as error:  # noqa: BLE001  the version is committed, whatever it is
+            self.warn(
+                f"version {manifest.version} is committed, but notes are left over: {_told(error)}"
+            )
+        self.phases.listener(
+            Committed(
+                manifest.version,
+                manifest.graph_version["name"],
+                report.action if report else ROLLED_BACK,
+                sum(self.phases.seconds.values()),
+                behind=report.behind if report else 0,
+                warnings=self._warnings,
+            )
+        )
 
     def _check(self) -> None:
         try:
             for requirement in self._requirements:
                 requirement.check(self)
-        except KgsyncError as error:
+        except RejectedError as error:
             self.is_rejected = True
             self.phases.listener(Rejected(error))
             raise
+
+
+def _told(error: Exception) -> str:
+    """An error in a warning; one that is not ours says its type."""
+    return str(error) if isinstance(error, KgsyncError | OSError) else repr(error)

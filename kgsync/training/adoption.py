@@ -34,7 +34,7 @@ def adopt_vectors(
     Raises:
         ConfigError: The vectors do not fit the model, or none belongs to the graph.
     """
-    settings, living = problem.settings.model, problem.living
+    settings, active = problem.settings.model, problem.active
     chosen = model_class(settings.name)
     layout = chosen.layout(settings)
     extra = sorted(set(layout) - {"entity", "relation"})
@@ -46,8 +46,8 @@ def adopt_vectors(
     tables = {}
     counts = {"adopted": 0, "without_vector": 0, "unused_vectors": 0}
     for kind, table, alive in (
-        ("entity", terms.entities, living.entities),
-        ("relation", terms.relations, living.relations),
+        ("entity", terms.entities, active.entities),
+        ("relation", terms.relations, active.relations),
     ):
         iris, given = vectors[kind]
         if given.shape[1] != layout[kind].width:

@@ -10,20 +10,24 @@ import torch
 
 from kgsync.common.cost import Cost
 from kgsync.errors import ConfigError
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models import MODELS
-from kgsync.models.base import Model
+from kgsync.models.base import Model, Rows
 from kgsync.models.settings import ModelSettings
-from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.pretraining import Pretrainer, PretrainingRates
+from kgsync.training.initial.evidence import Evidence, KeyedNegatives
+from kgsync.training.moving import Moving, PairSteps
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
 from kgsync.training.settings import LearningSettings, RunSettings
 from kgsync.training.threads import usable_cpus
+from kgsync.training.torch_backend.optimizers import fresh_states
+from kgsync.training.torch_backend.pretraining import Pretrainer, PretrainingRates
 
 __all__ = [
     "EpochTrainer",
+    "PairTrainer",
     "StartTrainer",
+    "pair_trainer_for",
     "pretrainer_for",
     "trainer_for",
     "uses_kernels",
@@ -32,6 +36,9 @@ __all__ = [
 
 _FEWEST_TRIPLES_A_THREAD = 2_000
 """With fewer, starting the threads takes longer than an epoch of TransE (a millisecond)."""
+
+_loaded: set[tuple[str, str, bool]] = set()
+"""Models whose kernels this process has; name, norm, and whether torch trains them."""
 
 
 class EpochTrainer(Protocol):
@@ -48,6 +55,19 @@ class EpochTrainer(Protocol):
         learning_rate: float,
     ) -> float:
         """One gradient step over all added and deleted training triples; returns the loss."""
+
+
+class PairTrainer(Protocol):
+    """Takes gradient steps over pairs of triples on one model, in place."""
+
+    def run(self, positive: TripleRows, negative: TripleRows, learning_rate: float) -> float:
+        """One step per batch of pairs, in their order; returns the sum of the losses.
+
+        Args:
+            positive: Positives.
+            negative: Their negatives, head -1 where there is none.
+            learning_rate: Step size.
+        """
 
 
 class StartTrainer(Protocol):
@@ -80,34 +100,81 @@ def warm_up(settings: LearningSettings, waiting: Callable[[str], None] = lambda 
     by_torch = not uses_kernels(settings.run, settings.model)
     if by_torch:
         _device(settings.run)
-    load_kernels(settings.model, ranking_only=by_torch, waiting=waiting)
+    wanted = settings.model.name, settings.model.norm, by_torch
+    if wanted not in _loaded:
+        load_kernels(settings.model, ranking_only=by_torch, waiting=waiting)
+        _loaded.add(wanted)
 
 
 def trainer_for(
-    model: Model, problem: Problem, random: np.random.Generator, cost: Cost
+    model: Model,
+    problem: Problem,
+    random: np.random.Generator,
+    cost: Cost,
+    states: Rows | None = None,
+    triples: TripleRows | None = None,
 ) -> EpochTrainer:
-    """A trainer for the backend in the settings."""
+    """A trainer on all training triples, for the backend in the settings.
+
+    Args:
+        model: The model, changed in place.
+        problem: The version to train on.
+        random: Source of randomness.
+        cost: Counters to increase.
+        states: The optimiser's states so far, changed in place; fresh by default.
+        triples: Take these instead of the training triples: the same, some of them repeated.
+    """
     run, training = problem.settings.run, problem.settings.training
-    batches, corruption = training.batches, training.negative_sampling
+    train = problem.train if triples is None else triples
+    batches, sampling = training.batches, training.negative_sampling
     if uses_kernels(run, model.settings):
         from kgsync.training.cpu.trainer import CpuTrainer
 
         threads = run.threads or usable_cpus()
-        threads = max(1, min(threads, problem.train.shape[1] // _FEWEST_TRIPLES_A_THREAD))
+        threads = max(1, min(threads, train.shape[1] // _FEWEST_TRIPLES_A_THREAD))
         at_once = training.steps == "pair"
         return CpuTrainer(
             model,
-            problem.train,
+            train,
             batches,
             random,
             cost,
             threads,
             at_once=at_once,
-            corruption=corruption,
+            sampling=sampling,
+            states=states,
         )
-    from kgsync.training.epochs import Trainer
+    from kgsync.training.torch_backend.trainer import Trainer
 
-    return Trainer(model, problem.train, batches, random, cost, _device(run), corruption)
+    return Trainer(model, train, batches, random, cost, _device(run), sampling, states)
+
+
+def pair_trainer_for(
+    model: Model,
+    moving: Moving,
+    steps: PairSteps,
+    run: RunSettings,
+    cost: Cost,
+    states: Rows | None = None,
+) -> PairTrainer:
+    """A trainer on given pairs, for the backend in the settings.
+
+    Args:
+        model: The model, changed in place.
+        moving: Which rows may move.
+        steps: How pairs make steps.
+        run: Backend and device; one thread is used.
+        cost: Counters to increase.
+        states: The optimiser's states so far, changed in place; fresh by default.
+    """
+    states = states or fresh_states(model)
+    if uses_kernels(run, model.settings):
+        from kgsync.training.cpu.pairs import CpuPairs
+
+        return CpuPairs(model, moving, steps, cost, states)
+    from kgsync.training.torch_backend.steps import TorchPairs, TorchSteps
+
+    return TorchPairs(TorchSteps(model, moving, cost, _device(run), states), steps)
 
 
 def pretrainer_for(
@@ -118,7 +185,7 @@ def pretrainer_for(
     rates = PretrainingRates(
         update.pretraining_epochs,
         update.pretraining_negatives,
-        problem.settings.rates().pretraining,
+        problem.rates.pretraining,
     )
     if uses_kernels(run, model.settings):
         from kgsync.training.cpu.pretraining import CpuPretrainer

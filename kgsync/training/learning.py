@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from kgsync.common.cost import Cost
 from kgsync.common.listener import Phases
+from kgsync.evaluation.carried_ranks import CarriedRanks
+from kgsync.evaluation.learned import learned
+from kgsync.evaluation.neighbors import neighbor_overlap
 from kgsync.evaluation.ranking import LinkPrediction
+from kgsync.evaluation.stability import MeanChange
+from kgsync.graph.active import Active
+from kgsync.graph.change import ChangeSet
 from kgsync.graph.reading import Reading
-from kgsync.models.restoring import restored_model
+from kgsync.models.base import Kind, Model
+from kgsync.models.parts.restoring import restored_model
 from kgsync.training.adoption import adopt_vectors
 from kgsync.training.backends import warm_up
-from kgsync.training.problem import Problem
+from kgsync.training.kept import NOTHING_KEPT, Kept
+from kgsync.training.problem import Earlier, Problem
 from kgsync.training.procedure import Procedure
 from kgsync.training.progress import TrainingRun
 from kgsync.training.trained import LearnedVersion, Trained
 
-__all__ = ["adopt", "learn"]
+__all__ = ["adopt", "learn", "relearn"]
 
 
 def learn(
@@ -43,21 +54,63 @@ def learn(
     if current is None:
         model, run = procedure.train(problem)
         with phases("evaluate"):
-            return Trained("trained", model, _about(run, problem.test(model)))
+            ranked = problem.ranked(model)
+            about = _about(run, problem.quality(ranked))
+        return Trained("trained", model, about, _kept(run, ranked, problem))
     if not reading.change:
         about = {"quality": current.quality}
-        return Trained("unchanged", restored_model(current.model, current.tables), about)
-    old, before = restored_model(current.model, current.tables), current.living
+        model = restored_model(current.model, current.tables)
+        return Trained("unchanged", model, about, current.kept)
+    return _moved_on("updated", reading, current, problem, procedure)
+
+
+def relearn(
+    reading: Reading, current: LearnedVersion, problem: Problem, phases: Phases, cost: Cost
+) -> Trained:
+    """Retrain, aligned with the committed version; see `learn`.
+
+    The models must have the same tables.
+    """
+    with phases("compile"):
+        warm_up(problem.settings, phases.listener.phase)
+    return _moved_on("rebuilt", reading, current, problem, Procedure(phases, cost))
+
+
+def _moved_on(
+    action: Literal["updated", "rebuilt"],
+    reading: Reading,
+    current: LearnedVersion,
+    problem: Problem,
+    procedure: Procedure,
+) -> Trained:
+    """Update or retrain the vectors of the committed version."""
+    phases, before = procedure.phases, current.active
+    # Nobody moves the old one.
+    old = restored_model(current.model, current.tables, copied=False)
     model = procedure.carry_over(old, before, problem)
+    # Rebuilding needs nothing of what updates remember, so damage of that does no harm.
+    kept = Kept(current.kept) if action == "updated" else NOTHING_KEPT
+    # A version that is rebuilt was not compared with the committed one.
+    change = reading.change if action == "updated" else None
+    earlier = Earlier.of(kept, old, before, change) if change else None
     with phases("evaluate"):
-        quality_before = problem.test(model)
-    run = procedure.update(model, before, reading.change, problem)
+        quality_before = problem.quality(problem.ranked(model, earlier))
+    if action == "updated":
+        run = procedure.update(model, before, reading.change, problem, kept)
+    else:
+        run = procedure.retrain(model, before, reading.change, problem)
     with phases("evaluate"):
-        about = _about(run, problem.test(model))
+        ranked = problem.ranked(model, earlier)
+        about = _about(run, problem.quality(ranked))
         about["quality_before"] = _plain(quality_before)
+        about["update"] = asdict(run.choice) if run.choice else None
         moved = problem.stability(old, before, model)
-        about["stability"] = {kind: asdict(nmc) if nmc else None for kind, nmc in moved.items()}
-    return Trained("updated", model, about)
+        about["stability"] = _as_values(moved)
+        about |= _compared(model, problem, change, old, before)
+        if run.alignment is not None:
+            moved_before = _as_values(run.alignment.moved_before)
+            about["alignment"] = {"method": run.alignment.method, "stability_before": moved_before}
+    return Trained(action, model, about, _kept(run, ranked, problem))
 
 
 def adopt(
@@ -69,6 +122,15 @@ def adopt(
     return Trained("adopted", model, {"quality": _plain(problem.test(model)), "adopted": counts})
 
 
+def _kept(
+    run: TrainingRun, ranked: CarriedRanks | None, problem: Problem
+) -> Mapping[str, NDArray[Any]]:
+    """What the next update is told; its ranks only where it leaves most vectors in place."""
+    if problem.settings.update.strategy == "paper":
+        return run.kept.arrays
+    return run.kept.with_ranks(ranked.arrays() if ranked else {}).arrays
+
+
 def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
     """Fields of the report."""
     return {
@@ -78,6 +140,37 @@ def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
         "best_epoch": run.best_epoch,
         "stopped_early": run.stopped_early,
     }
+
+
+def _compared(
+    model: Model, problem: Problem, change: ChangeSet | None, old: Model, before: Active
+) -> dict[str, Any]:
+    """Fields of the report: what was learned and forgotten, and which neighbors are the same."""
+    chosen, about = problem.settings.evaluation, dict[str, Any]()
+    if chosen.learned_sample and change:
+        found = learned(
+            model,
+            problem,
+            change,
+            sample=chosen.learned_sample,
+            candidates=chosen.candidates,
+            memory_mb=chosen.memory_mb,
+        )
+        about["learned"] = found.to_json()
+    if chosen.neighbors_sample:
+        overlap = neighbor_overlap(
+            (old.tables["entity"], before),
+            (model.tables["entity"], problem.active),
+            problem.terms.entities.hashes,
+            sample=chosen.neighbors_sample,
+            candidates=chosen.candidates,
+        )
+        about["neighbors"] = asdict(overlap) if overlap else None
+    return about
+
+
+def _as_values(moved: Mapping[Kind, MeanChange | None]) -> dict[str, Any]:
+    return {kind: asdict(nmc) if nmc else None for kind, nmc in moved.items()}
 
 
 def _plain(quality: LinkPrediction | None) -> dict[str, Any] | None:

@@ -5,28 +5,54 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from kgsync.common.seeds import Seeds
-from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction
+from kgsync.evaluation.carried_ranks import CarriedRanks, RankingTask
+from kgsync.evaluation.moved_rows import Embedded
+from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction, summary
 from kgsync.evaluation.stability import MeanChange, model_change
+from kgsync.graph.active import Active, TripleRows
+from kgsync.graph.change import ChangeSet
 from kgsync.graph.hashing import Hashes
-from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.reading import Reading
+from kgsync.graph.row_triples import RowTriples
 from kgsync.graph.snapshot import Snapshot
-from kgsync.graph.split import Split
+from kgsync.graph.split import Part, Split, persistent_sample
 from kgsync.graph.terms import TermIndex
 from kgsync.models.base import Kind, Model
+from kgsync.training.kept import Kept
+from kgsync.training.rates import Rates, rates_of
 from kgsync.training.settings import LearningSettings
 
-__all__ = ["Problem"]
+__all__ = ["Earlier", "Problem"]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Ranks of the version before, and what leads on from it."""
+
+    ranks: CarriedRanks
+    embedded: Embedded
+    change: ChangeSet
+
+    @classmethod
+    def of(cls, kept: Kept, model: Model, active: Active, change: ChangeSet) -> Earlier | None:
+        """What was kept; None if ranks were not.
+
+        Args:
+            kept: What the version before has left.
+            model: Its model.
+            active: Its elements.
+            change: What has changed since.
+        """
+        ranks = CarriedRanks.from_arrays(kept.ranks())
+        return None if ranks is None else cls(ranks, Embedded(model, active), change)
 
 
 @dataclass(frozen=True)
 class Problem:
     """One version, ready to be trained on."""
 
-    living: Living
+    active: Active
     split: Split
     edges: Snapshot
     terms: TermIndex
@@ -34,51 +60,57 @@ class Problem:
     seeds: Seeds
 
     @classmethod
-    def of(cls, reading: Reading, settings: LearningSettings, number: int) -> Problem:
-        """The problem of a graph version, with the random numbers that belong to it.
-
-        Args:
-            reading: The version.
-            settings: What to train, and how.
-            number: Its place in the sequence of versions.
-        """
-        version = reading.version
-        # A live version's name is a time: its place in the sequence makes the run repeatable.
-        name = f"{version.graph}@{number}" if version.live else version.name
-        seeds = Seeds(settings.run.seed, name)
-        living = Living.of(reading.edges)
+    def of(cls, reading: Reading, settings: LearningSettings) -> Problem:
+        """The problem of a graph version, with the random numbers that belong to its edges."""
         terms = reading.fetched.terms
-        return cls(living, reading.split, reading.edges, terms, settings, seeds)
+        seeds = Seeds(settings.run.seed, reading.sums.fingerprint)
+        active = Active.of(reading.edges)
+        return cls(active, reading.split, reading.edges, terms, settings, seeds)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """The effective learning rates."""
+        settings = self.settings
+        return rates_of(settings.model, settings.training, settings.update)
 
     @cached_property
     def train(self) -> TripleRows:
         """Training triples as rows (the paper's S)."""
-        return self.living.rows(self.split.train)
+        return self.active.rows(self.split.train)
 
-    @property
+    @cached_property
+    def training(self) -> RowTriples:
+        """The same, a few at a time: nothing is done for those that nobody asks for."""
+        return RowTriples(self.split.train, self.active)
+
+    def changed(self, change: ChangeSet) -> tuple[TripleRows, TripleRows]:
+        """ΔE_S⁺ and that part of ΔE_S⁻ none of whose terms was deleted, as rows."""
+        added, deleted = change.part(Part.TRAIN)
+        active = self.active
+        return active.rows(added), active.rows(deleted.where(active.all_active(deleted)))
+
+    @cached_property
     def hashes(self) -> dict[Kind, Hashes]:
         """For each row a number that belongs to its IRI."""
         return {
-            "entity": self.terms.entities.hashes[self.living.entities],
-            "relation": self.terms.relations.hashes[self.living.relations],
+            "entity": self.terms.entities.hashes[self.active.entities],
+            "relation": self.terms.relations.hashes[self.active.relations],
         }
 
     @cached_property
     def known(self) -> KnownTriples:
         """All positive triples of the version."""
-        return KnownTriples(self.living.rows(self.edges), len(self.living.relations))
+        return KnownTriples(self.edges.columns, self.active)
 
     @cached_property
     def validation_sample(self) -> TripleRows:
-        """The validation triples that are ranked, the same every time."""
-        return self._sample(
-            self.split.validation, self.settings.evaluation.validation_sample, "valid"
-        )
+        """The validation triples that are ranked; they persist from version to version."""
+        return self._sample(self.split.validation, self.settings.evaluation.validation_sample)
 
     @cached_property
     def test_sample(self) -> TripleRows:
-        """The test triples that are ranked, the same every time."""
-        return self._sample(self.split.test, self.settings.evaluation.test_sample, "test")
+        """The test triples that are ranked; they persist from version to version."""
+        return self._sample(self.split.test, self.settings.evaluation.test_sample)
 
     def validate(self, model: Model) -> LinkPrediction:
         """Link prediction on the validation part."""
@@ -86,29 +118,49 @@ class Problem:
 
     def test(self, model: Model) -> LinkPrediction | None:
         """Link prediction on the test part; None if it is empty."""
+        return self.quality(self.ranked(model))
+
+    def ranked(self, model: Model, earlier: Earlier | None = None) -> CarriedRanks | None:
+        """Ranks of the test part; None if it is empty.
+
+        Args:
+            model: The model.
+            earlier: The ranks of the version before, if they were kept: then only what may have
+                changed is ranked again, to the same ranks.
+        """
         if not len(self.split.test):
             return None
-        return self._rank(model, self.test_sample, len(self.split.test))
+        sample = self._chosen(self.split.test, self.settings.evaluation.test_sample)
+        memory = self.settings.evaluation.memory_mb
+        embedded = Embedded(model, self.active)
+        tested = RankingTask(embedded, self.edges, self.known, sample, memory)
+        if earlier is None:
+            return CarriedRanks.of(tested)
+        return earlier.ranks.update(tested, earlier.embedded, earlier.change)
 
-    def stability(self, old: Model, before: Living, model: Model) -> dict[Kind, MeanChange | None]:
+    def quality(self, ranked: CarriedRanks | None) -> LinkPrediction | None:
+        """The quality that ranks of the test part show."""
+        return summary(ranked.ranks, len(self.split.test)) if ranked else None
+
+    def stability(self, old: Model, before: Active, model: Model) -> dict[Kind, MeanChange | None]:
         """How far the vectors of elements in both versions have moved."""
         return model_change(
             old,
             before,
             model,
-            self.living,
+            self.active,
             self.seeds.numpy("stability"),
             sample=self.settings.evaluation.stability_sample,
             memory_mb=self.settings.evaluation.memory_mb,
+            hashes=self.hashes,
         )
 
     def _rank(self, model: Model, triples: TripleRows, sampled_from: int) -> LinkPrediction:
         memory = self.settings.evaluation.memory_mb
         return link_prediction(model, triples, self.known, memory, sampled_from)
 
-    def _sample(self, edges: Snapshot, size: int, phase: str) -> TripleRows:
-        rows = self.living.rows(edges)
-        if size == 0 or size >= rows.shape[1]:
-            return rows
-        chosen = self.seeds.numpy(phase).choice(rows.shape[1], size, replace=False)
-        return rows[:, np.sort(chosen)]
+    def _sample(self, edges: Snapshot, size: int) -> TripleRows:
+        return self.active.rows(self._chosen(edges, size))
+
+    def _chosen(self, edges: Snapshot, size: int) -> Snapshot:
+        return persistent_sample(edges, self.terms, size)

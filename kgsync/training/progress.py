@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kgsync.errors import TrainingError
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.models.base import Model, Rows
+from kgsync.evaluation.stability import MeanChange
+from kgsync.models.base import Kind, Model, Rows
+from kgsync.training.kept import NOTHING_KEPT, Kept
 
 __all__ = [
     "NOT_FINITE",
+    "Alignment",
     "BestState",
+    "Choice",
     "Observe",
     "Plateau",
     "Progress",
@@ -41,6 +45,28 @@ def no_observer(epoch: int, model: Model, quality: LinkPrediction) -> None:
     """Does nothing."""
 
 
+@dataclass(frozen=True)
+class Alignment:
+    """How retrained vectors were brought into the space of the old ones."""
+
+    method: str
+    moved_before: dict[Kind, MeanChange | None]
+    """How far vectors had moved before they were mapped."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How vectors are updated."""
+
+    strategy: str
+    reason: str = ""
+    """Why, if the strategy was chosen for the change."""
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    """The score evaluations that the strategies were predicted to take, if one was chosen."""
+    scores: int | None = None
+    """The score evaluations that it took."""
+
+
 @dataclass
 class TrainingRun:
     """What a training run did, for the report."""
@@ -54,6 +80,12 @@ class TrainingRun:
     final_loss: float | None = None
     validations: list[tuple[int, float]] = field(default_factory=list)
     """(epoch, Hits@10) of every validation."""
+    kept: Kept = NOTHING_KEPT
+    """What the next update is told."""
+    choice: Choice | None = None
+    """How the vectors were updated, if they were."""
+    alignment: Alignment | None = None
+    """What was done after retraining, if the vectors were to stay in the old space."""
 
 
 class Plateau:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.graph.living import TripleRows, TripleSet
-from kgsync.training.settings import Corruption
+from kgsync.graph.active import TripleRows, TripleSet
+from kgsync.training.settings import NegativeSampling
 
 __all__ = ["CorrectedSampler", "CorruptedSampler", "DenseQueries", "dense_queries", "head_shares"]
 
@@ -16,7 +16,7 @@ _ROUNDS = 16
 
 
 def head_shares(
-    train: TripleRows, relations: int, corruption: Corruption = "uniform"
+    train: TripleRows, relations: int, sampling: NegativeSampling = "uniform"
 ) -> NDArray[np.float64]:
     """For each relation the probability that the head is replaced, rather than the tail.
 
@@ -24,7 +24,7 @@ def head_shares(
     of heads a tail has. A head with many tails is rather replaced itself: it may well have more
     that the graph does not know.
     """
-    if corruption == "uniform":
+    if sampling == "uniform":
         return np.full(relations, 0.5)
     heads, tails = (
         np.bincount(np.unique(train[[1, side]], axis=1)[0], minlength=relations) for side in (0, 2)
@@ -76,7 +76,7 @@ class CorruptedSampler:
         entities: int,
         relations: int,
         random: np.random.Generator,
-        corruption: Corruption = "uniform",
+        sampling: NegativeSampling = "uniform",
     ) -> None:
         """Index the training triples.
 
@@ -85,9 +85,9 @@ class CorruptedSampler:
             entities: Number of entity rows to draw from.
             relations: Number of relation rows.
             random: Source of randomness.
-            corruption: How to choose between head and tail.
+            sampling: How to choose between head and tail.
         """
-        self._head_shares = head_shares(train, relations, corruption)
+        self._head_shares = head_shares(train, relations, sampling)
         self._known = TripleSet(train, entities, relations)
         self._dense = dense_queries(train, entities, relations)
         self._entities = entities

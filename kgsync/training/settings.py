@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Literal, Protocol
 
 from kgsync.common.declare import Rule, setting, with_old_names
 from kgsync.evaluation.settings import EvaluationSettings
+from kgsync.models.parts.titles import titles_of, values_of
 from kgsync.models.settings import ModelSettings
 
 __all__ = [
-    "Corruption",
+    "InitialVectors",
     "LearningSettings",
-    "Rates",
+    "NegativeSampling",
     "RunSettings",
-    "StartVectors",
     "TrainingSettings",
     "UpdateSettings",
+    "strategies",
 ]
 
-StartVectors = Literal["average", "random", "best", "balance", "jumps"]
-Corruption = Literal["uniform", "bernoulli"]
+InitialVectors = Literal["average", "random", "best", "balance", "jumps"]
+NegativeSampling = Literal["uniform", "bernoulli"]
 
 
 _LARGEST_RATE = 1_000_000
 """Far above any useful rate, far below the largest single-precision number."""
+_UNSET: float | None = None
 
 
-def _rate(help: str, example: float, paper: str | None = None) -> float | None:  # noqa: A002
+def _rate(help: str | Callable[[], str], example: float, paper: str | None = None) -> float | None:  # noqa: A002
     """Declare a learning rate."""
-    unset: float | None = None
-    return setting(unset, help, above=0, at_most=_LARGEST_RATE, paper=paper, example=example)
+    return setting(_UNSET, help, above=0, at_most=_LARGEST_RATE, paper=paper, example=example)
 
 
 @with_old_names
@@ -43,10 +47,13 @@ class TrainingSettings:
     batches: int = setting(100, "Batches per epoch.", at_least=1)
     steps: Literal["batch", "pair"] = setting(
         "batch",
-        "When vectors move: once per batch, as in the paper, or after every pair of a positive and "
-        "a negative triple, which is faster; only for TransE, and not with torch.",
+        lambda: (
+            "When vectors move: once per batch, as in the paper, or after every pair of a positive "
+            "and a negative triple, which is faster; only for "
+            f"{titles_of(lambda model: model.steps_by_pair)}, and not with torch."
+        ),
     )
-    negative_sampling: Corruption = setting(
+    negative_sampling: NegativeSampling = setting(
         "uniform",
         "Which side of a triple is replaced to make a negative: either with the same probability, "
         'as in the paper, or, with "bernoulli", more often the side with fewer correct entities '
@@ -54,7 +61,7 @@ class TrainingSettings:
         was="corruption",
     )
     learning_rate: float | None = _rate(
-        "Learning rate; if not set, 0.001 for the translational models, 0.1 for semantic matching.",
+        lambda: f"Learning rate; if not set, {values_of(lambda model: model.learning_rate)}.",
         0.001,
     )
     validate_every: int = setting(
@@ -63,6 +70,28 @@ class TrainingSettings:
     patience: int = setting(
         10, "Validations without a gain in Hits@10 before training stops.", at_least=1
     )
+    annealing: float | None = setting(
+        _UNSET,
+        "Epochs at the end in which the learning rate falls to almost 0, as a share of those "
+        'before; if not set, 0 with update.strategy = "paper", as in the paper, else 0.25.',
+        at_least=0,
+        at_most=10,
+        example=0.25,
+    )
+
+
+def strategies() -> Mapping[str, str]:
+    """All update strategies, the files of `updates/`, with the first lines of their docstrings.
+
+    The files are read, not imported: they would load torch.
+    """
+    folder = Path(__file__).parent / "updates"
+    found = {}
+    for name in sorted(file.name for file in iter_modules([str(folder)])):
+        module = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
+        first = (ast.get_docstring(module) or "").partition("\n")[0]
+        found[name] = first[:1].lower() + first[1:].removesuffix(".")
+    return found
 
 
 @with_old_names
@@ -70,11 +99,20 @@ class TrainingSettings:
 class UpdateSettings:
     """Updating to a new version of the graph (alg. TDSM_online)."""
 
-    initial_vectors: StartVectors = setting(
+    strategy: str = setting(
+        "paper",
+        "How vectors are updated.",
+        choices=strategies,
+        by_name=True,
+    )
+    initial_vectors: InitialVectors = setting(
         "average",
-        'Initial vectors of new elements: "average" of the others (ave), "random" (ran), or, for '
-        'TransE and TransH, the "best" place for their positive triples (pos), its "balance" with '
-        'negative ones (neg), or "jumps" away from negative ones (neg2).',
+        lambda: (
+            'Initial vectors of new elements: "average" of the others (ave), "random" (ran), or, '
+            f'for {titles_of(lambda model: model.closed_forms)}, the "best" place for their '
+            'positive triples (pos), its "balance" with negative ones (neg), or "jumps" away from '
+            "negative ones (neg2)."
+        ),
         paper="preInit",
         was="start_vectors",
     )
@@ -162,15 +200,6 @@ class RunSettings:
         )
 
 
-class Rates(NamedTuple):
-    """Learning rates, each derived from an earlier one where it is not set."""
-
-    training: float
-    pretraining: float
-    general: float
-    change: float
-
-
 class LearningSettings(Protocol):
     """The sections that training and updating need."""
 
@@ -193,6 +222,3 @@ class LearningSettings(Protocol):
     @property
     def run(self) -> RunSettings:
         """Seed, threads, backend and device."""
-
-    def rates(self) -> Rates:
-        """The effective learning rates."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.models.base import Model
 
 __all__ = ["LearnedVersion", "Trained"]
@@ -26,12 +26,16 @@ class LearnedVersion(Protocol):
         """The tables of its model by name; may be read from disk when first asked for."""
 
     @property
-    def living(self) -> Living:
+    def active(self) -> Active:
         """Which elements the rows of the tables belong to."""
 
     @property
     def quality(self) -> dict[str, Any] | None:
         """How good it was found to be."""
+
+    @property
+    def kept(self) -> Mapping[str, NDArray[Any]]:
+        """What its update has left for the next; nothing if it was not asked for."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Trained:
     model: Model
     about: dict[str, Any]
     """Fields of the report: qualities, epochs."""
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What the next update is told besides the vectors."""
 
     @property
     def tables(self) -> dict[str, NDArray[Any]]:

@@ -25,7 +25,7 @@ from kgsync.vectors.sources import CommittedSource, SidecarSource, Source
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind
-    from kgsync.models.scoring import Scorer
+    from kgsync.models.parts.scoring import Scorer
     from kgsync.state.committed import CommittedVersion
     from kgsync.state.report import StepReport
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kgsync.common.durable import UNFINISHED, unfinished
 from kgsync.errors import ConfigError, StateWriteError
-from kgsync.publish.literals.datatypes import joined_numbers
+from kgsync.publish.literals.datatypes.parts.numbers import joined_numbers
 
 __all__ = ["FORMATS", "export", "format_of"]
 

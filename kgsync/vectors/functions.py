@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.common.rdf_terms import XSD
+from kgsync.common.rdf_terms import KGE, XSD
 from kgsync.errors import QueryError
 from kgsync.graph.port import Function, Term
 from kgsync.graph.terms import TermTable
@@ -26,8 +26,8 @@ __all__ = ["COSINE", "EUCLIDEAN", "FUNCTIONS", "SCORE", "VECTOR", "Functions", "
 
 COSINE = "https://w3id.org/rdf-tensor/functions#cosineSimilarity"
 EUCLIDEAN = "https://w3id.org/rdf-tensor/functions#euclideanDistance"
-VECTOR = "https://w3id.org/kgsync/ns#vector"
-SCORE = "https://w3id.org/kgsync/ns#score"
+VECTOR = f"{KGE}vector"
+SCORE = f"{KGE}score"
 FUNCTIONS = (COSINE, EUCLIDEAN, VECTOR, SCORE)
 
 _DOUBLE = f"{XSD}double"
@@ -150,7 +150,7 @@ class Functions:
         if found is None:
             return None
         text = encode(found[np.newaxis], "list")[0].as_py()
-        return Term("literal", text, DATATYPES["list"])
+        return Term("literal", text, DATATYPES["list"].iri)
 
     def _score(self, head: Term, relation: Term, tail: Term) -> Term | None:
         if {head.kind, relation.kind, tail.kind} != {"iri"}:

@@ -115,4 +115,4 @@ def _meant(
 
 
 def _holds(store: GraphReader, graph: str) -> bool:
-    return bool(store.select(queries.load("_is_empty").bind(graph=graph)))
+    return bool(store.select(queries.load("_has_triples").bind(graph=graph)))

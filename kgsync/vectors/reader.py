@@ -18,7 +18,9 @@ from kgsync.state.report import StepReport
 
 if TYPE_CHECKING:
     from kgsync.graph.table import Table
+    from kgsync.models.base import Kind
     from kgsync.vectors.embeddings import Embeddings, Neighbor, Prediction, Vector
+    from kgsync.vectors.moves import Move
 
 __all__ = ["Reader"]
 
@@ -174,6 +176,25 @@ class Reader:
         Damaged ones are left out; `status` lists them.
         """
         return [StepReport.from_json(v.manifest.report) for v in self.state.readable_versions()]
+
+    def moves(self, iri: str, kind: Kind = "entity") -> list[Move]:
+        """How far an element moved in each version up to the current one, and what changed there.
+
+        Args:
+            iri: The entity or relation; it may have been deleted.
+            kind: Which of the two.
+
+        Returns:
+            The versions in which it moved, came, went, or gained or lost triples, oldest first, as
+            far back as there are records (`state.history`).
+
+        Raises:
+            UnknownTermError: No version has had it (also a KeyError).
+            StateCorruptedError: A record is damaged.
+        """
+        from kgsync.vectors.moves import moves_of
+
+        return self._ask(lambda view: moves_of(self.state, view.version, iri, kind))
 
     def _publish(self) -> PublishTarget:
         return PublishTarget(self.settings.publish, self._target, self.state)

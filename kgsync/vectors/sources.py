@@ -185,10 +185,10 @@ class CommittedSource:
         given, asked = graph.edges.heads, graph.edges.tails
         if not tails:
             given, asked = asked, given
-        matches = (given == graph.living.entities[row]) & (
-            graph.edges.relations == graph.living.relations[relation]
+        matches = (given == graph.active.entities[row]) & (
+            graph.edges.relations == graph.active.relations[relation]
         )
-        return np.isin(graph.living.entities, asked[matches])
+        return np.isin(graph.active.entities, asked[matches])
 
     def report(self) -> dict[str, Any]:
         """What the step did that made the version."""
@@ -198,8 +198,8 @@ class CommittedSource:
         """The terms of a kind, and the ids of the rows."""
         graph = self._version.graph
         if kind == "entity":
-            return graph.terms.entities, graph.living.entities
-        return graph.terms.relations, graph.living.relations
+            return graph.terms.entities, graph.active.entities
+        return graph.terms.relations, graph.active.relations
 
 
 def _hint(terms: TermTable, iri: str, among: Ids) -> str:

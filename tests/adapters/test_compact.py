@@ -22,6 +22,7 @@ from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 from tests.processes import exit_code
+from tests.thinning import thinned
 from tests.worlds import GRAPHS, disk_store, iri, quick_settings
 
 GRAPH, EMPTY = ox.NamedNode("urn:g"), ox.NamedNode("urn:empty")
@@ -127,7 +128,7 @@ def test_empty_graphs_and_the_rights_of_the_folder_are_kept(tmp_path: Path) -> N
     assert (tmp_path / "kg").stat().st_mode & 0o777 == 0o750
 
 
-@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("exchange", thinned([True, False], bool))
 def test_a_compaction_killed_at_any_moment_loses_nothing(memory: Path, exchange: bool) -> None:
     path, seen = memory / "here" / "kg", 0
     path.parent.mkdir()
@@ -142,7 +143,7 @@ def test_a_compaction_killed_at_any_moment_loses_nothing(memory: Path, exchange:
     assert seen > 10
 
 
-@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("exchange", thinned([True, False], bool))
 def test_what_was_written_after_a_killed_compaction_is_never_lost_to_the_old_store(
     memory: Path, exchange: bool
 ) -> None:
@@ -170,7 +171,7 @@ def test_what_was_written_after_a_killed_compaction_is_never_lost_to_the_old_sto
             assert quads_of(path) == old
 
 
-@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("exchange", thinned([True, False], bool))
 def test_a_store_made_after_a_killed_compaction_and_the_old_one_are_both_kept(
     memory: Path, exchange: bool
 ) -> None:

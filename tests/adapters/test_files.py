@@ -115,6 +115,10 @@ def read_all(folder: Path) -> list[Fetched]:
     for version in find_versions(store, None, None).versions:
         source = TripleSource(version.graph)
         fetched = fetch(store, source, terms, base)
+        if base is not None and fetched.difference is not None:
+            added, deleted = fetched.difference
+            assert added == fetched.edges.minus(base.edges)
+            assert deleted == base.edges.minus(fetched.edges)
         base, terms = Base(source, fetched.edges, fetched.triples, fetched.skipped), fetched.terms
         found.append(fetched)
     return found
@@ -500,3 +504,14 @@ def test_all_versions_of_nomisma_have_the_edges_of_the_builder(real_data: Path) 
     assert len(built) == 43
     assert [(len(fetched.edges), fetched.triples) for fetched in found] == built
     assert [fetched.way for fetched in found] == ["scan", *["changes"] * 42]
+
+
+def test_recorded_changes_say_what_they_add_up_to(tmp_path: Path) -> None:
+    base = [f"<{EX}a> <{EX}p> <{EX}b> .", f"<{EX}b> <{EX}p> <{EX}c> ."]
+    new = f"<{EX}c> <{EX}p> <{EX}d> ."
+    # The first edge is removed and comes back: that is no change.
+    numbered(tmp_path, base, [([], base, [new], base[:1])])
+    found = read_all(tmp_path)[1]
+    assert found.way == "changes"
+    assert found.difference is not None
+    assert [len(edges) for edges in found.difference] == [1, 1]

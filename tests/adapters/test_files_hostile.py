@@ -14,7 +14,7 @@ import pytest
 
 from kgsync.adapters.files import guard as files_guard
 from kgsync.errors import ConfigError, PermanentStoreError
-from kgsync.graph import rdf_bytes
+from kgsync.graph.files import rdf_bytes
 from kgsync.graph.port import TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.snapshots.changes import ChangeFiles

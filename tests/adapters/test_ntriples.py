@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kgsync.adapters.sparql import ntriples
-from kgsync.adapters.sparql.ntriples import NTriplesSink
+from kgsync.adapters.sparql.formats import ntriples
+from kgsync.adapters.sparql.formats.ntriples import NTriplesSink
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import TripleBatch
 from tests.graph.graphs import EX, examples, rows_of

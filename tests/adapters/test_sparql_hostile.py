@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from kgsync.adapters.sparql.formats.ntriples import NTriplesSink
+from kgsync.adapters.sparql.formats.xml import rows_of_xml
 from kgsync.adapters.sparql.http import _Unzip
-from kgsync.adapters.sparql.ntriples import NTriplesSink
 from kgsync.adapters.sparql.store import SparqlStore
-from kgsync.adapters.sparql.xml import rows_of_xml
 from kgsync.errors import StoreError, TransientStoreError
 from kgsync.graph.port import TripleBatch, TripleSource
 from tests.adapters.kinds import endpoint_of
@@ -143,8 +143,8 @@ def _written(sink: NTriplesSink, pieces: list[bytes]) -> None:
 
 
 def test_a_line_and_a_row_without_end_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgsync.adapters.sparql.ntriples._LONGEST_LINE", 8 * MB)
-    monkeypatch.setattr("kgsync.adapters.sparql.xml._LONGEST", 8 * MB)
+    monkeypatch.setattr("kgsync.adapters.sparql.formats.ntriples._LONGEST_LINE", 8 * MB)
+    monkeypatch.setattr("kgsync.adapters.sparql.formats.xml._LONGEST", 8 * MB)
     sink = NTriplesSink(lambda _: None)
     with pytest.raises(TransientStoreError, match="a line longer than"):
         _written(sink, [b"x" * 65536] * 1000)

@@ -57,7 +57,7 @@ def bare_loop(store: GraphStore, content: Content) -> None:
         names = content.iris[kind].to_pylist()
         texts = encode(content.tables[kind], "list").to_pylist()
         lines = [
-            f'<{name}> <{property_}> "{text}"^^<{DATATYPES["list"]}> .'
+            f'<{name}> <{property_}> "{text}"^^<{DATATYPES["list"].iri}> .'
             for name, text in zip(names, texts, strict=True)
         ]
         for start in range(0, len(lines), _AT_A_TIME):
@@ -80,7 +80,7 @@ def read_back(store: GraphStore, content: Content) -> bool:
     found = {a.value: b.value for a, b in store.select(query) if a and b}
     names = content.iris["entity"].to_pylist()
     return len(found) == len(names) and all(
-        decode(found[name], DATATYPES["list"]).tobytes() == row.tobytes()
+        decode(found[name], DATATYPES["list"].iri).tobytes() == row.tobytes()
         for name, row in zip(names, content.tables["entity"], strict=True)
     )
 

@@ -13,8 +13,8 @@ import time
 from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
-from kgsync.source.costs import Costs
 from kgsync.source.fetch import Base, Fetched, fetch
+from kgsync.source.reading_costs import ReadingCosts
 from tests.benchmarks.table import aligned
 from tests.servers.oxigraph_server import OxigraphServer
 
@@ -40,7 +40,7 @@ def _measured(server: OxigraphServer, size: int, changes: list[int]) -> list[tup
     chosen = random.Random(0)
     server.load(str(_SOURCE.graph), "".join(_edge(chosen, size) for _ in range(size)))
     store = SparqlStore.open(server.query_url)
-    costs = Costs()
+    costs = ReadingCosts()
     known = fetch(store, _SOURCE, TermIndex(b"k"), None, live=True, costs=costs)
     rows = []
     for count in changes:
@@ -60,16 +60,16 @@ def _measured(server: OxigraphServer, size: int, changes: list[int]) -> list[tup
     return rows
 
 
-def _look(store: SparqlStore, known: Fetched, costs: Costs) -> tuple[Fetched, float]:
+def _look(store: SparqlStore, known: Fetched, costs: ReadingCosts) -> tuple[Fetched, float]:
     base = Base(_SOURCE, known.edges, known.triples, known.skipped)
     start = time.perf_counter()
     found = fetch(store, _SOURCE, known.terms, base, costs=costs)
     return found, time.perf_counter() - start
 
 
-def _only(way: str) -> Costs:
+def _only(way: str) -> ReadingCosts:
     """Costs under which one way is taken."""
-    costs = Costs()
+    costs = ReadingCosts()
     for name in ("scan", "buckets", "bucket scan"):
         costs.note(name, 1, 1.0 if (name == "scan") == (way == "scan") else 100.0)
     return costs

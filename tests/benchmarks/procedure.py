@@ -18,7 +18,7 @@ def order() -> str:
     """The initialisation order of 100,000 new elements in 500,000 added triples."""
     import numpy as np
 
-    from kgsync.training.order import initialization_order
+    from kgsync.training.initial.order import initialization_order
 
     old, new, relations, count = 200_000, 100_000, 200, 500_000
     random = np.random.default_rng(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import is_dataclass
@@ -98,6 +99,24 @@ def test_init_from_adopts_vectors(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "kgsync.toml").model.dimension == 3
     near = json.loads(kgsync(tmp_path, "neighbors", iri("e3"), "--json").stdout)
     assert near[0]["iri"] == iri("e4")
+
+
+@pytest.mark.parametrize("before", [None, "# mine\n"])
+def test_init_leaves_the_settings_file_as_it_was_if_vectors_cannot_be_adopted(
+    tmp_path: Path, before: str | None
+) -> None:
+    disk_store(tmp_path / "kg", ["1"])
+    rows = {"iri": [iri("other")], "kind": ["entity"], "vector": [[1.0, 2.0]]}
+    pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
+    config = tmp_path / "kgsync.toml"
+    if before is not None:
+        config.write_text(before)
+    arguments = ("--graphs", GRAPHS, "--from", "mine.parquet", "--force")
+    done = kgsync(tmp_path, "init", "kg", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert (config.read_text() if config.exists() else None) == before
+    assert "wrote" not in done.stdout
+    assert not (tmp_path / ".kgsync").exists()
 
 
 def test_init_takes_the_dimension_of_the_model(tmp_path: Path) -> None:
@@ -197,7 +216,7 @@ def test_help_needs_no_torch() -> None:
         "import sys; from kgsync.cli.app import app\n"
         "try: app(['--help'])\n"
         "except SystemExit: pass\n"
-        "loaded = {'torch', 'pyoxigraph', 'rdflib', 'pyarrow'} & set(sys.modules)\n"
+        "loaded = {'torch', 'numba', 'pyoxigraph', 'rdflib', 'pyarrow'} & set(sys.modules)\n"
         "assert not loaded, loaded"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -267,7 +286,7 @@ def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Pa
         "every",
         "cron",
     )
-    examples = (*examples, "ready", "update_url", "base_url")
+    examples = (*examples, "ready", "update_url", "base_url", "annealing")
     lines = []
     for line in text.splitlines():
         bare = line.removeprefix("# ")
@@ -285,6 +304,25 @@ def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Pa
             assert f"{key} = " in text, f"{section}.{key} is not in the template"
             if (section, key) not in (("source", "store"), ("source", "graphs")):
                 assert getattr(getattr(settings, section), key) == value, (section, key)
+
+
+def test_moves_tell_how_far_and_why(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert kgsync(project, "step", "--all").returncode == 0
+    (project / "kg").rename(project / "elsewhere")  # it works without the store
+    done = kgsync(project, "moves", iri("new"))
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    table, triples = done.stdout.split("\n\n")
+    assert re.search(r"^2 .* added ", table, re.MULTILINE)
+    assert sorted(re.findall(r"^2 +\+ .*$", triples, re.MULTILINE))
+    (move,) = json.loads(kgsync(project, "moves", iri("new"), "--json").stdout)
+    assert (move["version"], move["change"]) == (2, "added")
+    assert [iri("new"), iri("next"), iri("e1")] in move["added"]
+    done = kgsync(project, "moves", iri("next"), "--kind", "relation", "-k", "1")
+    assert re.search(r"\d+ more", done.stdout)
+    assert kgsync(project, "moves", iri("nobody")).returncode == 7
+    assert kgsync(project, "moves", iri("new"), "--kind", "triple").returncode == 2
 
 
 def test_demo_graph_has_all_kinds_of_change_and_meaningful_structure(tmp_path: Path) -> None:

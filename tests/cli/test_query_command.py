@@ -14,15 +14,16 @@ from typing import Any
 import pytest
 
 from kgsync import KGSync, Table, open_store, queries
+from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.cli import main
 from kgsync.cli.output import output
-from kgsync.config import PublishSettings, SourceSettings
+from kgsync.config import PublishSettings, Settings, SourceSettings
 from kgsync.errors import ConfigError, PermanentStoreError, QueryError, StateError
 from kgsync.graph.port import QueryReader
 from kgsync.publish.literals.datatypes import DATATYPES
 from kgsync.vectors.functions import COSINE, VECTOR
 from tests.servers.server import Server
-from tests.worlds import EX, GRAPHS, disk_store, iri, quick_settings
+from tests.worlds import EX, GRAPHS, disk_store, iri, quick_settings, ring
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def test_the_version_behind_the_functions(kgsync: Run) -> None:
         ),
         (
             ["nearest_neighbors"],
-            "query nearest_neighbors takes the parameters iri, k, metadata, version",
+            "query nearest_neighbors needs the parameter iri: -p iri=…",
         ),
         (["nearest_neighbors", "-p", "iri=e1"], r"\$iri: not an absolute IRI: 'e1'"),
         (["most_moved", "-p", "k=many"], r"\$k must be of type integer, like 10, not 'many'"),
@@ -215,7 +216,7 @@ def test_errors_of_the_store_and_of_functions(kgsync: Run) -> None:
     done = kgsync("query", "SELECT nonsense")
     assert done.code == PermanentStoreError.exit_code
     assert "SELECT" in done.err or "expected" in done.err
-    text = f'SELECT (<{COSINE}>("[1"^^<{DATATYPES["list"]}>, <{iri("e1")}>) AS ?c) WHERE {{}}'
+    text = f'SELECT (<{COSINE}>("[1"^^<{DATATYPES["list"].iri}>, <{iri("e1")}>) AS ?c) WHERE {{}}'
     done = kgsync("query", text, "--json")
     assert done.code == QueryError.exit_code
     document = json.loads(done.out)
@@ -229,6 +230,46 @@ def test_nothing_was_published_yet(tmp_path: Path) -> None:
     sync = KGSync(tmp_path / "graph.oxigraph", GRAPHS, state=tmp_path / "state")
     with pytest.raises(StateError, match="run `kgsync step` first"):
         sync.query("version_history")
+
+
+def test_what_was_published_is_read_from_a_store_that_became_read_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = disk_store(tmp_path / "kg", ["1", "2"])
+    sync = KGSync(path, GRAPHS, state=tmp_path / "state", settings=_lenient())
+    sync.catch_up()
+    with monkeypatch.context() as patch:
+        read_only = OxigraphStore._open_read_only
+        patch.setattr(OxigraphStore, "open", lambda target, **_: read_only(Path(target)))
+        assert sync.query("version_history").column("version") == ["1", "2"]
+        assert not (tmp_path / "state" / "metadata.oxigraph").exists()
+
+
+def test_a_query_needs_no_source_if_the_metadata_is_in_the_state(tmp_path: Path) -> None:
+    file = tmp_path / "graph.nt"
+    lines = (f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in ring(20))
+    file.write_text("".join(lines))
+    sync = KGSync(file, state=tmp_path / "state", settings=quick_settings())
+    sync.step()
+    file.unlink()
+    assert sync.query("version_history").column("version") == ["1"]
+    assert len(sync.query("lineage")) > 0
+    assert len(sync.query("nearest_neighbors_sidecar", iri=iri("e1"), k=3)) == 3
+
+
+def test_nothing_is_published_anywhere(tmp_path: Path) -> None:
+    file = tmp_path / "graph.nt"
+    lines = (f"<{iri(s)}> <{iri(p)}> <{iri(o)}> .\n" for s, p, o in ring(20))
+    file.write_text("".join(lines))
+    settings = replace(quick_settings(), publish=PublishSettings(metadata=False))
+    sync = KGSync(file, state=tmp_path / "state", settings=settings)
+    sync.step()
+    with pytest.raises(StateError, match=r"there is no published embedding of .* yet; check that"):
+        sync.query("lineage")
+
+
+def _lenient() -> Settings:
+    return replace(quick_settings(), source=SourceSettings(max_removed=1.0))
 
 
 # -- tables ----------------------------------------------------------------------------------------

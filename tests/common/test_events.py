@@ -10,6 +10,7 @@ import pytest
 
 from kgsync import KGSync
 from kgsync.common.events import (
+    ROLLED_BACK,
     AbandonedError,
     Committed,
     Event,
@@ -19,7 +20,7 @@ from kgsync.common.events import (
     Rejected,
 )
 from kgsync.common.listener import AnyListener, Events
-from kgsync.errors import LargeRemovalError, VersionError
+from kgsync.errors import KgsyncError, LargeRemovalError, VersionError
 from tests.worlds import GRAPHS, fill, quick_settings
 
 
@@ -139,3 +140,63 @@ def test_any_error_is_told_but_not_that_a_listener_ended_the_step(tmp_path: Path
         with pytest.raises(type(error)):
             sync_of(store, tmp_path / "state", ending(error), 1.0).step()
         assert sum(isinstance(event, Failed) for event in heard) == told
+
+
+def failing_at(phase: str, heard: list[Event]) -> AnyListener:
+    def hear(event: Event) -> None:
+        heard.append(event)
+        if event == PhaseStarted(phase):
+            raise RuntimeError("a broken listener")
+
+    return hear
+
+
+@pytest.mark.parametrize("action", ["step", "rebuild", "adopt"])
+@pytest.mark.parametrize("what", ["listener", "publishing", "notes"])
+def test_whatever_fails_after_the_commit_is_a_warning_and_the_commit_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, what: str
+) -> None:
+    heard: list[Event] = []
+    sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state", heard.append, 1.0)
+    if action == "adopt":
+        other = sync_of(fill(ox.Store(), ["1"]), tmp_path / "other", heard.append, 1.0)
+        vectors = Path(str(other.step().files)) / "vectors.parquet"
+    heard.clear()
+
+    def fail(*_: object) -> None:
+        raise OSError("cannot be done")
+
+    with monkeypatch.context() as patch:
+        if what == "listener":
+            sync.listener = failing_at("publish", heard)
+        elif what == "publishing":
+            patch.setattr("kgsync.publish.target.PublishTarget._shown", fail)
+        else:
+            patch.setattr("kgsync.service.pausing.Pause.end", fail)
+        report = sync.adopt(vectors) if action == "adopt" else getattr(sync, action)()
+    assert report.version == sync.status().version == 1
+    (warning,) = report.warnings
+    assert "version 1 is committed, but" in warning
+    (told,) = (event for event in heard if isinstance(event, Committed))
+    assert (told.version, told.action, told.warnings) == (1, report.action, report.warnings)
+    assert heard[-1] == told
+    assert not any(isinstance(event, Failed) for event in heard)
+    assert not sync_of(sync._target, tmp_path / "state", Events(), 1.0).step().changed
+
+
+def test_a_rollback_is_told_as_a_commit_even_if_it_is_not_shown(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    sync = sync_of(fill(ox.Store()), tmp_path / "state", heard.append, 1.0)
+    sync.step()
+    sync.step()
+    sync.rollback(1)
+    told = heard[-1]
+    assert isinstance(told, Committed)
+    assert (told.version, told.graph_version) == (1, GRAPHS.format(version="1"))
+    assert told.action == ROLLED_BACK
+    sync.listener = failing_at("publish", heard)
+    with pytest.raises(KgsyncError, match="version 2 is current in the state, but"):
+        sync.rollback(2)
+    told = heard[-1]
+    assert isinstance(told, Committed)
+    assert (told.version, told.action, len(told.warnings)) == (2, ROLLED_BACK, 1)

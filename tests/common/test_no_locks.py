@@ -16,7 +16,7 @@ import pytest
 from kgsync import KGSync
 from kgsync.backtest.records import RecordFolder
 from kgsync.errors import StateWriteError
-from kgsync.service.run_status import RunFile, RunStatus
+from kgsync.service.run_file import RunFile, RunStatus
 from kgsync.state.directory import State
 from tests.worlds import GRAPHS, disk_store, quick_settings
 

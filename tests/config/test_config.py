@@ -62,7 +62,7 @@ def test_python_code_cannot_choose_what_there_is_not_either(section: Any, messag
 
 def test_python_code_may_give_whole_numbers_for_others_and_nothing_for_defaults() -> None:
     given = TrainingSettings(learning_rate=1)
-    assert Settings(training=given).rates().training == 1
+    assert Settings(training=given).hyper_parameters()["training"]["learning_rate"] == 1
     assert Settings(training=TrainingSettings(learning_rate=None)).training.learning_rate is None
 
 

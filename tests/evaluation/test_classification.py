@@ -17,7 +17,7 @@ from torch import Tensor
 from kgsync.config import ModelSettings
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.evaluation.classification import Classification, triple_classification
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models.base import Rows
 from kgsync.models.transe import TransE
 

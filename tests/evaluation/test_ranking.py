@@ -17,7 +17,7 @@ from torch import Tensor
 from kgsync.config import ModelSettings
 from kgsync.errors import TrainingError, UndefinedMetricError
 from kgsync.evaluation.ranking import HITS, KnownTriples, Side, link_prediction, ranks
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Kind, Model, Rows
 from kgsync.models.transe import TransE
@@ -176,7 +176,7 @@ def test_ranks_are_those_of_a_plain_filtered_ranking(
             worst += other >= own
         return (best + worst) / 2
 
-    known = KnownTriples(_rows(true), relations)
+    known = KnownTriples(_rows(true))
     found = ranks(model, _rows(ranked), known, side, memory_mb=1)
     assert found.tolist() == [expected(triple) for triple in ranked]
 
@@ -190,7 +190,7 @@ def test_known_answers_are_those_of_the_true_triples(
     entities, relations, true, _ = graph
     queries = [(e, r) for e in range(entities) for r in range(relations)]
     asked, asked_relations = np.array(queries, np.int64).T
-    query, answer = KnownTriples(_rows(true), relations).answers(side, asked, asked_relations)
+    query, answer = KnownTriples(_rows(true)).answers(side, asked, asked_relations)
     found = [(*queries[q], a) for q, a in zip(query.tolist(), answer.tolist(), strict=True)]
     expected = true if side == "tail" else [(t, r, h) for h, r, t in true]
     assert sorted(found) == sorted(expected)
@@ -218,7 +218,7 @@ def test_ranks_do_not_depend_on_the_memory_allowed(case: ModelCase, side: Side) 
     entities = 5000  # 52 queries a block within 1 MB, all of them within 64 MB
     model = _whole_number_model(case, entities, 3)
     triples = _random_triples(entities, 3, 100)
-    known = KnownTriples(triples, 3)
+    known = KnownTriples(triples)
     small, large = (ranks(model, triples, known, side, memory_mb) for memory_mb in (1, 64))
     np.testing.assert_array_equal(small, large)
 
@@ -272,7 +272,7 @@ def test_ranks_are_those_of_double_precision(
     ranked = true[:, ::5]
     ranked[[0, 2], 0] = 0  # one of many with its vectors
     known.add((0, int(ranked[1, 0]), 0))
-    found = ranks(model, ranked, KnownTriples(_rows(sorted(known)), 5), side, memory_mb)
+    found = ranks(model, ranked, KnownTriples(_rows(sorted(known))), side, memory_mb)
     for triple, rank in zip(zip(*ranked.tolist(), strict=True), found, strict=True):
         low, high = _bounds(case, model, triple, side, known)
         assert low <= rank <= high
@@ -289,7 +289,7 @@ def test_the_rank_of_a_triple_does_not_depend_on_what_else_is_ranked(
     triples = _random_triples(40, 6, 600)
     triples = triples[:, (triples[1] > 1) | (triples[0] == 3)]
     assert triples.shape[1] > 256
-    known = KnownTriples(triples, 6)
+    known = KnownTriples(triples)
     found = ranks(model, triples, known, side, memory_mb=1)
     for at in range(0, triples.shape[1], 29):
         assert ranks(model, triples[:, at : at + 1], known, side, memory_mb=1) == found[at]
@@ -303,7 +303,7 @@ def test_the_relations_of_a_small_graph_are_not_gathered_for_all_triples_at_once
     model = model_class("rescal").random(options, 50, 3, torch.Generator().manual_seed(0))
     triples = _random_triples(50, 3, 3000)
     with Largest() as largest:
-        ranks(model, triples, KnownTriples(triples, 3), side, memory_mb=64)
+        ranks(model, triples, KnownTriples(triples), side, memory_mb=64)
     assert largest.bytes <= 256 * 20**2 * 4
 
 
@@ -325,7 +325,7 @@ def test_a_block_of_scores_stays_within_the_memory_allowed(side: Side) -> None:
     options = ModelSettings(name="transe", dimension=2)
     model = Recording.random(options, 5000, 3, torch.Generator().manual_seed(0))
     triples = _random_triples(5000, 3, 100)
-    ranks(model, triples, KnownTriples(triples, 3), side, memory_mb=1)
+    ranks(model, triples, KnownTriples(triples), side, memory_mb=1)
     assert max(blocks) <= 2**20
     assert sum(blocks) == 4 * 5000 * triples.shape[1]
 
@@ -336,7 +336,7 @@ def test_more_entities_than_fit_the_memory_are_ranked_one_query_at_a_time() -> N
     model = _model(options, [[0], [1]], [[1]])
     model.tables["entity"] = torch.arange(entities, dtype=torch.float32)[:, None]
     triples = _rows([(0, 0, 1), (5, 0, 8)])
-    known = KnownTriples(triples, 1)
+    known = KnownTriples(triples)
     found = ranks(model, triples, known, "tail", memory_mb=1)
     # 5 + 1 = 6; 6, 5 and 7 are nearer than 8, and 4 is as near.
     assert found.tolist() == [1.0, 4.5]
@@ -355,7 +355,7 @@ def test_entities_with_equal_vectors_tie(
         model.tables[name][:] = model.tables[name][0].clone()
     random = np.random.default_rng(6)
     triples = _rows([(i % entities, i % 2, int(random.integers(entities))) for i in range(queries)])
-    known = KnownTriples(triples, 2)
+    known = KnownTriples(triples)
     found = ranks(model, triples, known, side, memory_mb=16)
     given_, answer = (0, 2) if side == "tail" else (2, 0)
     for at in range(queries):
@@ -368,8 +368,8 @@ def test_other_true_answers_do_not_push_a_triple_down() -> None:
     # Of head 0, the entities 1, 2, 3 are ever farther tails.
     model = _model(ModelSettings(name="transe", dimension=1), [[0], [1], [2], [3]], [[1]])
     asked = _rows([(0, 0, 3)])
-    alone = ranks(model, asked, KnownTriples(asked, 1), "tail", 1)
-    beside = ranks(model, asked, KnownTriples(_rows([(0, 0, 1), (0, 0, 3)]), 1), "tail", 1)
+    alone = ranks(model, asked, KnownTriples(asked), "tail", 1)
+    beside = ranks(model, asked, KnownTriples(_rows([(0, 0, 1), (0, 0, 3)])), "tail", 1)
     # Rivals are 0 (distance 1), 1 (0) and 2 (1); the true one is at distance 2.
     assert alone.tolist() == [4.0]
     assert beside.tolist() == [3.0]
@@ -382,7 +382,7 @@ def test_a_nan_score_is_an_error(case: ModelCase, side: Side) -> None:
     model.tables["entity"][4, 0] = math.nan
     triples = _rows([(0, 0, 1)])
     with pytest.raises(TrainingError, match="NaN"):
-        ranks(model, triples, KnownTriples(triples, 2), side, memory_mb=1)
+        ranks(model, triples, KnownTriples(triples), side, memory_mb=1)
 
 
 def test_a_nan_score_of_a_filtered_answer_is_an_error_too() -> None:
@@ -390,7 +390,7 @@ def test_a_nan_score_of_a_filtered_answer_is_an_error_too() -> None:
     model.tables["entity"][2, 0] = math.nan
     true = _rows([(0, 0, 1), (0, 0, 2)])
     with pytest.raises(TrainingError):
-        link_prediction(model, true[:, :1], KnownTriples(true, 1), 1, sampled_from=2)
+        link_prediction(model, true[:, :1], KnownTriples(true), 1, sampled_from=2)
 
 
 def test_a_score_of_minus_infinity_ties_with_no_filtered_answer() -> None:
@@ -398,7 +398,7 @@ def test_a_score_of_minus_infinity_ties_with_no_filtered_answer() -> None:
     # In single precision 1e30 · 1e30 overflows: entity 1 is the worst tail of entity 0.
     model.tables["entity"] = torch.tensor([[1e30], [-1e30], [0.0], [1.0]])
     true = _rows([(0, 0, 1), (0, 0, 2)])
-    found = ranks(model, true[:, :1], KnownTriples(true, 1), "tail", 1)
+    found = ranks(model, true[:, :1], KnownTriples(true), "tail", 1)
     # Entities 0 and 3 are better, entity 2 is filtered out.
     assert found.tolist() == [3.0]
 
@@ -406,7 +406,7 @@ def test_a_score_of_minus_infinity_ties_with_no_filtered_answer() -> None:
 def test_nothing_to_rank_has_no_quality() -> None:
     model = _model(ModelSettings(name="transe", dimension=1), [[0], [1]], [[1]])
     with pytest.raises(UndefinedMetricError):
-        link_prediction(model, _rows([]), KnownTriples(_rows([(0, 0, 1)]), 1), 1, sampled_from=0)
+        link_prediction(model, _rows([]), KnownTriples(_rows([(0, 0, 1)])), 1, sampled_from=0)
 
 
 def _line(entities: int) -> Model:
@@ -418,7 +418,7 @@ def _line(entities: int) -> Model:
 def test_metrics_summarise_the_ranks_of_both_sides() -> None:
     model = _line(300)
     triples = _rows([(0, 0, 4), (0, 0, 250)])
-    known = KnownTriples(triples, 1)
+    known = KnownTriples(triples)
     # Tails of 0 by distance: 0, 1, 2, 3, then 4; 250 loses one place less by the filter.
     # Heads of 4: 4, {3, 5}, {2, 6}, {1, 7}, then 0 and 8 tie. Heads of 250: 250, 49 pairs up
     # to {201, 299}, then 200, ..., 1 one by one, then 0.
@@ -436,7 +436,7 @@ def test_metrics_summarise_the_ranks_of_both_sides() -> None:
 def test_a_perfect_model_has_perfect_quality() -> None:
     model = _model(ModelSettings(name="transe", dimension=1), [[0], [1], [2], [3]], [[1]])
     triples = _rows([(0, 0, 1), (1, 0, 2), (2, 0, 3)])
-    quality = link_prediction(model, triples, KnownTriples(triples, 1), 1, sampled_from=3)
+    quality = link_prediction(model, triples, KnownTriples(triples), 1, sampled_from=3)
     assert (quality.mr, quality.mrr) == (1.0, 1.0)
     assert quality.hits == dict.fromkeys(HITS, 1.0)
 
@@ -444,7 +444,7 @@ def test_a_perfect_model_has_perfect_quality() -> None:
 def test_the_error_of_a_sample_is_the_standard_error_over_its_triples() -> None:
     model = _line(20)
     triples = _rows([(0, 0, 4), (3, 0, 3), (10, 0, 19)])
-    known = KnownTriples(triples, 1)
+    known = KnownTriples(triples)
     sides = [ranks(model, triples, known, side, 1) for side in ("head", "tail")]
     reciprocal = [(1 / head + 1 / tail) / 2 for head, tail in zip(*sides, strict=True)]
     quality = link_prediction(model, triples, known, 1, sampled_from=50)
@@ -457,13 +457,13 @@ def test_the_error_of_a_sample_is_the_standard_error_over_its_triples() -> None:
 
 def test_there_is_no_sampling_error_if_all_triples_were_ranked() -> None:
     triples = _rows([(0, 0, 4), (3, 0, 3), (10, 0, 19)])
-    quality = link_prediction(_line(20), triples, KnownTriples(triples, 1), 1, sampled_from=3)
+    quality = link_prediction(_line(20), triples, KnownTriples(triples), 1, sampled_from=3)
     assert quality.mrr_error == 0.0
 
 
 def test_quality_as_plain_values_names_every_measure() -> None:
     triples = _rows([(0, 0, 4)])
-    quality = link_prediction(_line(20), triples, KnownTriples(triples, 1), 1, sampled_from=1)
+    quality = link_prediction(_line(20), triples, KnownTriples(triples), 1, sampled_from=1)
     hits = {f"hits@{k}": quality.hits[k] for k in (1, 3, 10, 100)}
     rest = {"mr": quality.mr, "mrr": quality.mrr, "mrr_error": 0.0, "hits@10_error": 0.0}
     assert quality.to_json() == {**rest, **hits, "triples": 1, "sampled_from": 1}

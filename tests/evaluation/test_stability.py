@@ -14,9 +14,10 @@ from torch import Tensor
 from kgsync.config import ModelSettings
 from kgsync.errors import UndefinedMetricError
 from kgsync.evaluation.stability import MeanChange, model_change, normalized_mean_change
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
+from kgsync.graph.hashing import Hashes
 from kgsync.models import model_class
-from kgsync.models.base import Model
+from kgsync.models.base import Kind, Model
 from tests.evaluation.memory import Largest
 
 RANDOM = np.random.default_rng(0)
@@ -187,8 +188,8 @@ def _model(name: str, entities: int, relations: int, seed: int) -> Model:
     return model_class(name).random(ModelSettings(name, 4), entities, relations, generator)
 
 
-def _living(entities: list[int], relations: list[int]) -> Living:
-    return Living(np.array(entities, np.int32), np.array(relations, np.int32))
+def _living(entities: list[int], relations: list[int]) -> Active:
+    return Active(np.array(entities, np.int32), np.array(relations, np.int32))
 
 
 @pytest.mark.parametrize("name", ["transe", "transh", "transd", "rescal"])
@@ -209,10 +210,10 @@ def test_models_are_compared_by_the_elements_they_share(name: str) -> None:
 @pytest.mark.parametrize("table", ["normal", "entity_projection", "relation_projection"])
 def test_normals_and_projections_do_not_count(table: str) -> None:
     name = "transh" if table == "normal" else "transd"
-    living = _living([0, 1, 2], [0, 1])
+    active = _living([0, 1, 2], [0, 1])
     old, new = _model(name, 3, 2, seed=1), _model(name, 3, 2, seed=1)
     new.tables[table] += 1.0
-    for change in model_change(old, living, new, living, RANDOM).values():
+    for change in model_change(old, active, new, active, RANDOM).values():
         assert change is not None
         assert change.nmc == 0.0
 
@@ -227,9 +228,72 @@ def test_a_kind_that_shares_too_little_has_no_change() -> None:
 
 def test_a_sample_is_taken_of_both_kinds() -> None:
     many = list(range(50))
-    living = _living(many, many)
+    active = _living(many, many)
     old, new = _model("transe", 50, 50, seed=1), _model("transe", 50, 50, seed=2)
-    for change in model_change(old, living, new, living, RANDOM, sample=20).values():
+    for change in model_change(old, active, new, active, RANDOM, sample=20).values():
         assert change is not None
         assert (change.sample, change.shared) == (20, 50)
         assert change.error > 0
+
+
+def _few_moved(count: int, moved: int) -> tuple[Tensor, Tensor]:
+    old, new = _outer_ones_move_more(count)
+    kept = torch.ones(count, dtype=torch.bool)
+    kept[torch.randperm(count, generator=torch.Generator().manual_seed(4))[:moved]] = False
+    old[kept] = new[kept]
+    return old, new
+
+
+def _change_of_models(
+    old: Tensor, new: Tensor, sample: int, hashes: np.ndarray, seed: int = 0
+) -> MeanChange:
+    models, active = [], Active(*(np.arange(n, dtype=np.int32) for n in (len(old), 2)))
+    for table in (old, new):
+        tables = {"entity": table, "relation": torch.eye(2, table.shape[1])}
+        models.append(model_class("transe")(ModelSettings("transe", table.shape[1]), tables))
+    random = np.random.default_rng(seed)
+    numbers: dict[Kind, Hashes] = {"entity": hashes, "relation": hashes[:2]}
+    found = model_change(
+        models[0], active, models[1], active, random, sample=sample, hashes=numbers
+    )["entity"]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("moved", [1, 7, 150])
+def test_few_that_moved_all_count_and_the_error_is_that_of_the_distances(moved: int) -> None:
+    old, new = _few_moved(400, moved)
+    exact = _exact(old, new)
+    random = np.random.default_rng(1)
+    runs = [
+        _change_of_models(old, new, 60, random.integers(0, 2**63, 400).astype(np.uint64))
+        for _ in range(200)
+    ]
+    assert {(run.sample, run.shared) for run in runs} == {(60, 400)}
+    off = np.array([run.nmc - exact for run in runs])
+    said = np.array([run.error for run in runs])
+    assert abs(off.mean()) < 0.1 * exact
+    assert off.std() == pytest.approx(said.mean(), rel=0.3)
+    assert 0.85 < (np.abs(off) < 2 * said).mean() < 1
+
+
+def test_the_estimate_for_few_depends_on_the_elements_not_on_random_numbers() -> None:
+    old, new = _few_moved(400, 5)
+    hashes = np.random.default_rng(2).integers(0, 2**63, 400).astype(np.uint64)
+    first, second = (_change_of_models(old, new, 50, hashes, seed) for seed in (0, 1))
+    assert first == second
+    assert first != _change_of_models(old, new, 50, hashes[::-1].copy())
+
+
+def test_few_that_moved_are_estimated_almost_exactly_from_almost_all() -> None:
+    old, new = _few_moved(300, 6)
+    hashes = np.random.default_rng(3).integers(0, 2**63, 300).astype(np.uint64)
+    nearly = _change_of_models(old, new, 299, hashes)
+    assert nearly.nmc == pytest.approx(_exact(old, new), rel=0.02)
+    assert 0 < nearly.error < 0.02 * nearly.nmc
+
+
+def test_nothing_that_moved_is_no_change_without_an_error() -> None:
+    _, new = _vectors(300, 4)
+    hashes = np.arange(300, dtype=np.uint64)
+    assert _change_of_models(new, new.clone(), 50, hashes) == MeanChange(0.0, 300, 50, 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgsync.errors import KgsyncError
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.graph.snapshot import KeyLayout, Snapshot, common_layout, contains
 from tests.graph.graphs import Edge, as_edges, edge_sets, edges, examples, ids, index, snapshot
 
@@ -116,10 +116,10 @@ def test_a_snapshot_equals_nothing_but_a_snapshot() -> None:
 
 
 def test_rows_are_positions_among_the_living() -> None:
-    living = Living.of(Snapshot.of(ids(2, 7), ids(4, 9), ids(7, 5)))
-    assert living.entities.tolist() == [2, 5, 7]
-    assert living.relations.tolist() == [4, 9]
-    assert living.rows(Snapshot.of(ids(7), ids(4), ids(5))).tolist() == [[2], [0], [1]]
+    active = Active.of(Snapshot.of(ids(2, 7), ids(4, 9), ids(7, 5)))
+    assert active.entities.tolist() == [2, 5, 7]
+    assert active.relations.tolist() == [4, 9]
+    assert active.rows(Snapshot.of(ids(7), ids(4), ids(5))).tolist() == [[2], [0], [1]]
 
 
 def test_an_edge_lives_when_its_three_elements_do() -> None:
@@ -127,5 +127,5 @@ def test_an_edge_lives_when_its_three_elements_do() -> None:
     others = edges("a q c", "a p new", "new p a", "a new b")
     terms = index(version, others)
     candidates = snapshot(others, terms)
-    alive = Living.of(snapshot(version, terms)).all_alive(candidates)
+    alive = Active.of(snapshot(version, terms)).all_active(candidates)
     assert as_edges(candidates.where(alive), terms) == edges("a q c")

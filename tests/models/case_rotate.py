@@ -7,7 +7,8 @@ from math import cos, sin
 import numpy as np
 
 from kgsync.config import ModelSettings
-from tests.models.cases import NORMS, ModelCase, Vectors, summed_margin
+from tests.models import loss_margin
+from tests.models.cases import NORMS, ModelCase, Vectors
 
 
 def _rotate(head: Vectors, relation: Vectors, tail: Vectors) -> float:
@@ -35,7 +36,7 @@ CASES = [
         # in one pair and false in another cancel to noise, which Adagrad would bring to full size.
         settings=ModelSettings("rotate", 6, margin=0.2),
         score=_rotate,
-        loss=summed_margin,
+        loss=loss_margin.of_batch,
         optimizer="adagrad",
         learning_rate=0.1,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from math import exp, log1p, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from kgsync.config import ModelSettings
 from kgsync.models import model_class
 from kgsync.models.base import Model, Rows
+from tests.models import loss_logistic, loss_margin
 from tests.thinning import thinned
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -169,17 +170,6 @@ def _complex(head: Vectors, relation: Vectors, tail: Vectors) -> float:
     return float((h * r * t.conj()).sum().real)
 
 
-def summed_margin(true: Sequence[float], false: Sequence[float], settings: ModelSettings) -> float:
-    return sum(max(0.0, settings.margin - p + n) for p, n in zip(true, false, strict=True))
-
-
-def _averaged_logistic(
-    true: Sequence[float], false: Sequence[float], settings: ModelSettings
-) -> float:
-    signed = [(1, score) for score in true] + [(-1, score) for score in false]
-    return sum(log1p(exp(-y * score)) for y, score in signed) / len(signed)
-
-
 def _mean_squares(triples: Sequence[Scored], settings: ModelSettings) -> float:
     """0.02 · (mean h² + mean r² + mean t²), over triples and coordinates."""
     heads = np.stack([head["entity"] for head, _, _ in triples])
@@ -205,7 +195,7 @@ def _translational(
     constraint: Callable[[Sequence[Vectors]], float] | None = None,
 ) -> ModelCase:
     score = _translated(settings, project)
-    return ModelCase(settings, score, summed_margin, "sgd", 0.001, constraint=constraint)
+    return ModelCase(settings, score, loss_margin.of_batch, "sgd", 0.001, constraint=constraint)
 
 
 CASES = [
@@ -220,7 +210,7 @@ CASES = [
     ModelCase(
         settings=ModelSettings("distmult", 4),
         score=_distmult,
-        loss=_averaged_logistic,
+        loss=loss_logistic.of_batch,
         optimizer="adagrad",
         learning_rate=0.1,
         penalty=_mean_squares,
@@ -229,7 +219,7 @@ CASES = [
     ModelCase(
         settings=ModelSettings("rescal", 4),
         score=_rescal,
-        loss=summed_margin,
+        loss=loss_margin.of_batch,
         optimizer="adagrad",
         learning_rate=0.1,
         dimension=50,
@@ -237,7 +227,7 @@ CASES = [
     ModelCase(
         settings=ModelSettings("analogy", 8),
         score=_analogy,
-        loss=_averaged_logistic,
+        loss=loss_logistic.of_batch,
         optimizer="adagrad",
         learning_rate=0.1,
         penalty=_mean_squares,
@@ -245,7 +235,7 @@ CASES = [
     ModelCase(
         settings=ModelSettings("complex", 6),
         score=_complex,
-        loss=_averaged_logistic,
+        loss=loss_logistic.of_batch,
         optimizer="adagrad",
         learning_rate=0.1,
         penalty=_mean_squares,

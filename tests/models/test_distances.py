@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kgsync.models.distances import Projections, distances_to_all, products_with_all
+from kgsync.models.parts.distances import Projections, distances_to_all, products_with_all
 
 _ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-12}
 

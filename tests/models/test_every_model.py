@@ -124,6 +124,36 @@ def test_scores_of_a_query_do_not_depend_on_the_others(case: ModelCase) -> None:
         torch.testing.assert_close(model.score_heads(t, r, everyone), heads[i : i + 1])
 
 
+def _some(rows: Rows, which: Tensor) -> Rows:
+    return {name: table[which] for name, table in rows.items()}
+
+
+@every_model
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_score_is_the_same_to_the_bit_whatever_is_computed_with_it(
+    case: ModelCase, dtype: torch.dtype
+) -> None:
+    """So that ranks can be carried over: only some candidates are scored again."""
+    model = case.random(700, 40, dtype=dtype)
+    head, relation, tail = _triples(model, 90, seed=10)
+    everyone = model.rows("entity", slice(None))
+    whole = {
+        "tails": model.score_tails(head, relation, everyone),
+        "heads": model.score_heads(tail, relation, everyone),
+    }
+    by_columns = {name: table.T.contiguous().T for name, table in everyone.items()}
+    assert torch.equal(model.score_tails(head, relation, by_columns), whole["tails"])
+    generator = torch.Generator().manual_seed(11)
+    for queries, candidates in ((1, 1), (1, 700), (2, 3), (3, 257), (17, 30), (64, 511), (90, 1)):
+        asked = torch.randperm(90, generator=generator)[:queries]
+        among = torch.randperm(700, generator=generator)[:candidates]
+        some = _some(everyone, among)
+        tails = model.score_tails(_some(head, asked), _some(relation, asked), some)
+        heads = model.score_heads(_some(tail, asked), _some(relation, asked), some)
+        assert torch.equal(tails, whole["tails"][asked][:, among])
+        assert torch.equal(heads, whole["heads"][asked][:, among])
+
+
 @every_model
 def test_swapping_head_and_tail_matters_unless_the_model_is_symmetric(case: ModelCase) -> None:
     model = case.random(ENTITIES, RELATIONS)
@@ -208,7 +238,7 @@ def test_gradient_is_the_slope_of_loss_penalty_and_constraint(case: ModelCase) -
 
 
 @every_model
-def test_start_vectors_fill_the_xavier_range(case: ModelCase) -> None:
+def test_initial_vectors_fill_the_xavier_range(case: ModelCase) -> None:
     wide = 10 * case.settings.relation_dimension
     settings = replace(case.settings, dimension=20, relation_dimension=wide)
     chosen = model_class(settings.name)
@@ -230,7 +260,7 @@ def test_start_vectors_fill_the_xavier_range(case: ModelCase) -> None:
 
 
 @every_model
-def test_start_vectors_depend_on_the_generator_alone(case: ModelCase) -> None:
+def test_initial_vectors_depend_on_the_generator_alone(case: ModelCase) -> None:
     first, again, other = (case.random(ENTITIES, RELATIONS, seed) for seed in (1, 1, 2))
     for name, table in first.tables.items():
         assert torch.equal(table, again.tables[name])

@@ -1,4 +1,4 @@
-"""The two losses and the L2 penalty, by numbers worked out by hand."""
+"""The losses of the paper and the L2 penalty, by numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 
 from kgsync.config import ModelSettings
 from kgsync.models.distmult import DistMult
-from kgsync.models.losses import LogisticLoss, MarginLoss
+from kgsync.models.losses.logistic import LogisticLoss
+from kgsync.models.losses.margin import MarginLoss
 
 
 def test_margin_loss_is_summed_over_pairs() -> None:

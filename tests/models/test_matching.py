@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kgsync.config import ModelSettings
+from kgsync.config import ModelSettings, Settings
 from kgsync.errors import ConfigError
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Model
@@ -109,11 +109,12 @@ def test_analogy_with_scalars_alone_is_distmult_and_without_them_complex() -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "width", "step"), [("analogy", 6, 4), ("analogy", 9, 4), ("complex", 5, 2)]
+    ("name", "width", "step"),
+    [("analogy", 6, 4), ("analogy", 9, 4), ("complex", 5, 2), ("rotate", 5, 2)],
 )
 def test_a_width_that_cannot_be_halved_is_a_clear_error(name: str, width: int, step: int) -> None:
     with pytest.raises(ConfigError, match=f"{name} needs a dimension divisible by {step}"):
-        model_class(name).layout(ModelSettings(name, width))
+        Settings(model=ModelSettings(name, width))
 
 
 def test_the_papers_widths_fit_every_model() -> None:

@@ -45,6 +45,7 @@ assert sync.neighbors(one, 3) == vectors.neighbors(one, 3)
 (best, *_) = sync.predict(head=one, relation=relation, k=3)
 assert best.score == sync.at().score(one, relation, best.iri)
 assert len(sync.predict(tail=one, relation=relation, k=3)) == 3
+assert sync.moves(one) == []  # the state is of a release that kept no records
 """
 
 

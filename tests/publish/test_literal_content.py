@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kgsync.errors import StateCorruptedError
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.graph.terms import TermIndex, TermTable
 from kgsync.publish.literals.content import Content
 from kgsync.state.delta import Rows, delta_table
@@ -39,9 +39,9 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 def test_distances_are_those_of_the_delta(tables: tuple[np.ndarray, np.ndarray]) -> None:
     old, new = map(content, tables)
     ids = np.arange(SIZE, dtype=np.int32)
-    living = Living(ids, np.zeros(1, np.int32))
+    active = Active(ids, np.zeros(1, np.int32))
     terms = TermIndex(b"", TermTable(old.iris["entity"]), TermTable(old.iris["relation"]))
-    delta = delta_table(terms, Rows(living, old.tables), Rows(living, new.tables))
+    delta = delta_table(terms, Rows(active, old.tables), Rows(active, new.tables))
     moves = new.changes_from(old, 0.0)["entity"].distances
     assert moves.tobytes() == delta["distance"].to_numpy().tobytes()
 

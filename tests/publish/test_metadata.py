@@ -100,6 +100,53 @@ def test_a_run_tells_all_metrics_of_its_report(
     assert "seconds" not in before
 
 
+def test_a_run_tells_what_was_learned_and_what_consumers_notice(
+    six: tuple[KGSync, ox.Store], metadata: Graph
+) -> None:
+    report = manifest_of(six[0], 5).report
+    said = evaluations(metadata, URIRef(f"{NAME}#run5"))
+    groups = report["learned"]["groups"]
+    assert {"added", "unchanged", "unseen"} <= set(groups)
+    for group, quality in groups.items():
+        assert said[f"{group}MeanReciprocalRank"] == pytest.approx(quality["mrr"])
+        assert said[f"{group}MeanReciprocalRankError"] == pytest.approx(quality["mrr_error"])
+        assert said[f"{group}TriplesRanked"] == quality["triples"]
+        assert said[f"{group}TriplesInTop10"] == quality["top_10"]
+    assert said["rankingCandidates"] == report["learned"]["candidates"] == report["entities"]
+    assert said["neighborOverlap"] == pytest.approx(report["neighbors"]["overlap"])
+    assert said["neighborOverlapError"] == pytest.approx(report["neighbors"]["error"])
+    for kind, counts in report["rewritten"].items():
+        share = counts["moved"] / counts["shared"]
+        assert said[f"{kind}VectorsRewritten"] == pytest.approx(share)
+    first = evaluations(metadata, URIRef(f"{NAME}#run1"))
+    assert not {"rankingCandidates", "neighborOverlap", "entityVectorsRewritten"} & set(first)
+
+
+def test_deleted_triples_that_still_rank_high_are_named_whatever_their_iris(
+    six: tuple[KGSync, ox.Store],
+) -> None:
+    manifest = manifest_of(six[0], 5)
+    hostile = 'http://example.org/a b\n<"\\>'
+    triple = {"head": hostile, "relation": iri("next"), "tail": iri("e1")}
+    ranked = {**triple, "head_rank": 1.5, "tail_rank": 30.0}
+    learned = {**manifest.report["learned"], "still_ranked": [ranked]}
+    told = replace(manifest, report={**manifest.report, "learned": learned})
+    store, graph = ox.Store(), MetadataGraph(NAME, six[0].state.uuid)
+    with opened(store) as target:
+        for _ in range(2):  # written again, it replaces itself
+            graph.stage(target, told, six[0].state.version(5).path)
+        graph.flip(target, 5)
+    found = published(store)
+    run = URIRef(f"{NAME}#run5")
+    (node,) = found.objects(run, KGE.stillRanked)
+    assert {name: str(found.value(node, KGE[name])) for name in triple} == triple
+    assert found.value(node, KGE.headRank) == Literal(1.5)
+    assert complaints(found) == ""
+    with opened(store) as target:
+        graph.stage(target, manifest, six[0].state.version(5).path)
+    assert not list(published(store).subjects(KGE.head))
+
+
 def test_estimates_come_with_their_errors(tmp_path: Path) -> None:
     store = fill(ox.Store(), ["1", "2"])
     sync = sync_of(store, tmp_path / "state")

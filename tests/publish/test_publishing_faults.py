@@ -32,6 +32,7 @@ from tests.servers.messages import Recorded
 from tests.servers.proxy import Fault, FaultProxy, Rule
 from tests.servers.publishing_kills import Mode
 from tests.servers.server import Server
+from tests.thinning import thinned
 from tests.worlds import GRAPHS, current_versions, disk_store, fill, versions
 
 
@@ -185,8 +186,13 @@ def test_a_rollback_keeps_the_figures_of_a_version(tmp_path: Path) -> None:
     assert {triple[1] for triple in lost} == {URIRef("http://www.w3.org/ns/dcat#hasCurrentVersion")}
 
 
-@pytest.mark.parametrize("action", ["rollback", "rebuild"])
-@pytest.mark.parametrize("carried_out", [True, False])
+@pytest.mark.parametrize(
+    ("carried_out", "action"),
+    thinned(
+        [(True, "rollback"), (False, "rebuild"), (False, "rollback"), (True, "rebuild")],
+        lambda case: case in ((True, "rollback"), (False, "rebuild")),
+    ),
+)
 def test_an_error_at_any_write_leaves_everything_whole(
     oxigraph_server: Server,
     direct: Endpoint,

@@ -249,6 +249,21 @@ BROKEN: dict[str, Fault] = {
         None,
         lambda g: put(g, MRR, MLS.hasValue, double(1.5)),
     ),
+    "a reciprocal rank of a group above one": (
+        "Or",
+        None,
+        lambda g: put(g, URIRef(f"{VERSION}-unseenMeanReciprocalRank"), MLS.hasValue, double(1.5)),
+    ),
+    "a deleted triple that is none": (
+        "Class",
+        KGE.stillRanked,
+        lambda g: g.add((RUN, KGE.stillRanked, MRR)),
+    ),
+    "a deleted triple without a rank": (
+        "MinCount",
+        KGE.headRank,
+        lambda g: g.add((URIRef(f"{VERSION}-still1"), RDF.type, KGE.DeletedTriple)),
+    ),
     "a negative metric": (
         "MinInclusive",
         MLS.hasValue,

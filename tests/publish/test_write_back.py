@@ -91,7 +91,7 @@ def assert_shows(target: Any, sync: KGSync, version: int, datatype: str = "list"
     assert seen == str(version)
     assert found.keys() == wanted.keys()
     for key, text in found.items():
-        assert decode(text, DATATYPES[datatype]).tobytes() == wanted[key].tobytes(), key
+        assert decode(text, DATATYPES[datatype].iri).tobytes() == wanted[key].tobytes(), key
 
 
 def graphs_of(target: Any) -> list[str]:
@@ -153,7 +153,7 @@ def test_a_tolerance_leaves_vectors_alone_that_moved_less(tmp_path: Path) -> Non
     assert found.keys() == wanted.keys()
     kept = 0
     for key, text in found.items():
-        vector = decode(text, DATATYPES["list"])
+        vector = decode(text, DATATYPES["list"].iri)
         assert np.linalg.norm(vector - wanted[key]) <= 0.01
         kept += key in before and np.array_equal(vector, before[key])
     assert kept >= report.literals["unchanged"]
@@ -334,7 +334,7 @@ def test_a_rolling_copy_has_one_datatype_also_after_a_change(
         assert sync.step().changed
         rows = store.query(READ)
         assert isinstance(rows, ox.QuerySolutions)
-        assert {row["vector"].datatype.value for row in rows} == {DATATYPES[datatype]}
+        assert {row["vector"].datatype.value for row in rows} == {DATATYPES[datatype].iri}
 
 
 def test_without_literals_none_are_left(tmp_path: Path) -> None:

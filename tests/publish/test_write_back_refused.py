@@ -38,7 +38,7 @@ def assert_shows_all_but(target: Any, sync: KGSync, left_out: set[tuple[str, str
     assert seen == str(sync.status().version)
     assert found.keys() == wanted.keys()
     for key, text in found.items():
-        assert decode(text, DATATYPES["list"]).tobytes() == wanted[key].tobytes()
+        assert decode(text, DATATYPES["list"].iri).tobytes() == wanted[key].tobytes()
 
 
 @pytest.mark.parametrize("mode", ["versions", "rolling"])

@@ -152,8 +152,13 @@ def test_a_value_of_another_type_is_refused(kind: str, value: queries.Value) -> 
         one(kind).bind(x=value)
 
 
-@pytest.mark.parametrize("values", [{}, {"y": EX}, {"x": EX, "y": EX}])
-def test_missing_and_unknown_parameters_are_named(values: dict[str, str]) -> None:
+def test_a_missing_parameter_is_named_with_the_way_to_give_it() -> None:
+    with pytest.raises(ConfigError, match=r"query mine needs the parameter x: -p x=…$"):
+        one("iri").bind()
+
+
+@pytest.mark.parametrize("values", [{"y": EX}, {"x": EX, "y": EX}])
+def test_unknown_parameters_are_named(values: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="query mine takes the parameters x; given: ") as error:
         one("iri").bind(**values)
     assert str(error.value).endswith(", ".join(sorted(values)) or "none")

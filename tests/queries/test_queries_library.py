@@ -17,7 +17,7 @@ from kgsync.errors import ConfigError
 from kgsync.publish.literals.datatypes import DATATYPES, decode
 from tests.queries.query_worlds import EMBEDDED, KINDS, World, living, sync_of, target_of
 from tests.queries_readme import by_hand, head
-from tests.worlds import GRAPHS, fill, iri
+from tests.worlds import GRAPHS, fill, iri, quads, versions
 
 NS = "https://w3id.org/kgsync/ns#"
 FUNCTION_QUERIES = {"most_moved", "nearest_neighbors", "nearest_neighbors_sidecar"}
@@ -105,6 +105,54 @@ def test_the_history_of_stability(world: World) -> None:
             assert row[f"{kind}MeanChange"] == pytest.approx(change["nmc"], rel=DIGITS)
 
 
+def test_the_history_of_what_was_learned(world: World) -> None:
+    rows = world.ask("learned_history")
+    compared = [report for report in world.reports if report.learned is not None]
+    assert [row["version"] for row in rows] == [str(report.version) for report in compared]
+    assert len(rows) >= 2
+    for row, report in zip(rows, compared, strict=True):
+        assert report.learned is not None
+        groups = report.learned["groups"]
+        for name in ("added", "unchanged", "deleted", "unseen", "near", "elsewhere"):
+            mrr = groups[name]["mrr"] if name in groups else None
+            assert row[name] == (mrr if mrr is None else pytest.approx(mrr, rel=DIGITS))
+        high = groups["deleted"]["top_10"] if "deleted" in groups else None
+        assert row["deletedInTop10"] == high
+
+
+def test_deleted_triples_that_still_rank_high(world: World) -> None:
+    found = world.ask("still_ranked")
+    told = [
+        (str(report.version), triple["head"], triple["relation"], triple["tail"])
+        for report in world.reports
+        for triple in (report.learned or {}).get("still_ranked", ())
+    ]
+    rows = [(row["version"], row["head"], row["relation"], row["tail"]) for row in found]
+    assert sorted(rows) == sorted(told)
+    for row in found:
+        assert min(row["headRank"], row["tailRank"]) <= 10
+
+
+def test_deleted_triples_that_still_rank_high_are_found_where_there_are_some(
+    tmp_path: Path,
+) -> None:
+    store = fill(ox.Store(), ["1"])
+    left = [edge for edge in versions()["1"] if edge[1] != "skip" or edge[0] < "e2"]
+    store.extend(quads("2", left))
+    world = World("embedded", sync_of(store, tmp_path / "world"))
+    world.sync.catch_up()
+    (report,) = world.reports[1:]
+    assert report.learned is not None
+    group = report.learned["groups"]["deleted"]
+    assert group["top_10"] >= len(report.learned["still_ranked"]) > 0
+    rows = world.ask("still_ranked")
+    assert [(row["headRank"], row["tailRank"]) for row in rows] == sorted(
+        (triple["head_rank"], triple["tail_rank"]) for triple in report.learned["still_ranked"]
+    )
+    assert {row["relation"] for row in rows} <= {iri("skip"), iri("next"), iri("back")}
+    assert world.ask("still_ranked", at=1) == []
+
+
 def test_versions_whose_quality_dropped(world: World) -> None:
     mrr = [report.quality["mrr"] for report in world.reports if report.quality]
     drops = [before - after for before, after in pairwise(mrr)]
@@ -156,7 +204,7 @@ def test_the_vectors_of_the_current_version(world: World) -> None:
     entities = {row["iri"]: row["vector"] for row in rows if row["property"] == NS + "embedding"}
     assert entities.keys() == living("11")
     for name, text in entities.items():
-        assert np.array_equal(decode(text, DATATYPES["list"]), world.sync.embedding(name))
+        assert np.array_equal(decode(text, DATATYPES["list"].iri), world.sync.embedding(name))
     relations = {row["iri"] for row in rows} - entities.keys()
     assert relations == {iri("next"), iri("skip"), iri("likes")}
     assert len(rows) == len(entities) + len(relations)
@@ -174,7 +222,7 @@ def test_the_run_that_produced_a_literal(world: World) -> None:
     assert [row["version"] for row in rows] == ["2", "3", "4"]
     for row in rows:
         version = int(row["version"])
-        vector = decode(row["vector"], DATATYPES["list"])
+        vector = decode(row["vector"], DATATYPES["list"].iri)
         assert np.array_equal(vector, world.sync.at(version).embedding(iri("new")))
         assert row["run"] == f"urn:kgsync:world#run{version}"
         assert row["source"] == world.reports[version - 1].graph_version
@@ -186,6 +234,7 @@ def test_the_run_that_produced_a_literal(world: World) -> None:
 # -- older versions --------------------------------------------------------------------------------
 
 HISTORIES = {
+    "learned_history": "version",
     "quality_history": "version",
     "stability_history": "version",
     "version_history": "version",
@@ -303,7 +352,9 @@ def test_a_query_may_be_pasted_into_a_client(world: World, name: str) -> None:
     if world.kind == "virtuoso":
         text = text.replace("$metadata", "<urn:kgsync:world>")
     rows = world.ask(text)
-    assert rows
+    # In this world no deleted triple ranks high; another test has one where some do.
+    ranked = any((report.learned or {}).get("still_ranked") for report in world.reports)
+    assert bool(rows) == (ranked if name == "still_ranked" else True)
     if name in HISTORIES:
         assert rows == world.ask(name)
 

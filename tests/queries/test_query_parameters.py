@@ -42,7 +42,7 @@ def test_defaults_stand_in_for_what_is_not_given() -> None:
     query = parse("mine", MINE)
     assert query.bind(least=1) == '[$graph 10 "two words" 1.0]'
     assert query.bind(least=Decimal("0.50"), k=3, graph=EX) == f'[<{EX}> 3 "two words" 0.50]'
-    with pytest.raises(ConfigError, match="takes the parameters graph, k, least, name; given: k"):
+    with pytest.raises(ConfigError, match="needs the parameter least: -p least=…"):
         query.bind(k=3)
 
 
@@ -151,7 +151,7 @@ def test_a_text_is_read_by_its_type(kind: str, given: object, rendered: str) -> 
     ],
 )
 def test_a_text_that_does_not_fit_is_refused_with_the_name(kind: str, given: object) -> None:
-    expected = "takes the parameters x" if given is None else r"\$x"
+    expected = "needs the parameter x" if given is None else r"\$x"
     with pytest.raises(ConfigError, match=f"mine.*{expected}"):
         one(kind).bind_given({"x": given}, {})
 

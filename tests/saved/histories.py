@@ -1,7 +1,8 @@
 """The histories that are synced on one thread, and what is kept of the result.
 
-`python -m tests.saved.histories` writes `checksums.json` and `state.tar.gz` anew. They were made
-once, before the modules moved into their rooms: later code has to reproduce them bit by bit.
+`python -m tests.saved.histories` writes `checksums.json` and the newest archive anew; later code
+has to reproduce them bit by bit. They were last made when random numbers began to depend on the
+edges of a version. Archives of earlier releases stay: they are still read, continued, rolled back.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from kgsync.snapshots.loading import Destination, load_versions
 from tests.worlds import quick_settings
 
 FOLDER = Path(__file__).parent
+NEWEST = "state.tar.gz"
+ARCHIVES = [NEWEST, "state-named-seeds.tar.gz"]
+"""States of this release, and of one whose random numbers depended on the names of versions."""
 VERSIONS = 5
 DEMO_PEOPLE = 400
 _NOMISMA_GRAPHS = "http://nomisma.org/version/{version}"
@@ -125,7 +129,7 @@ def main() -> None:
         sync = KGSync(store, GRAPHS, state=folder / "state", settings=settings("transe", "cpu"))
         for _ in range(VERSIONS - 2):
             sync.step()
-        with tarfile.open(FOLDER / "state.tar.gz", "w:gz") as archive:
+        with tarfile.open(FOLDER / NEWEST, "w:gz") as archive:
             archive.add(folder / "state", "state")
 
 

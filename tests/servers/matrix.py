@@ -18,8 +18,8 @@ from kgsync.errors import StoreError
 from kgsync.graph.endpoint import Endpoint
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
-from kgsync.source.costs import Costs
 from kgsync.source.fetch import Base, Fetched, fetch
+from kgsync.source.reading_costs import ReadingCosts
 from kgsync.source.scanning import _scanned
 from tests.adapters.kinds import MIXED, endpoint_of
 from tests.graph.graphs import EX, as_edges, base_of
@@ -130,7 +130,9 @@ def _scan(store: SparqlStore, prepared: Any, server: Server) -> Result:
 def _careful(store: SparqlStore, prepared: Any, server: Server) -> Result:
     source = TripleSource(NEW)
     count = store.count(source)
-    return snapshot_of(_scanned(store, source, TermIndex(b"k"), count, "", Costs(), careful=True))
+    return snapshot_of(
+        _scanned(store, source, TermIndex(b"k"), count, "", ReadingCosts(), careful=True)
+    )
 
 
 def _difference(store: SparqlStore, prepared: Any, server: Server) -> Result:
@@ -149,7 +151,7 @@ def _prepare_live(store: SparqlStore, server: Server) -> Any:
 
 def _live(store: SparqlStore, prepared: Any, server: Server) -> Result:
     terms, base = prepared
-    costs = Costs()
+    costs = ReadingCosts()
     costs.note("scan", 1, 1000.0)  # so that buckets are worth it
     return snapshot_of(fetch(store, TripleSource(LIVE), terms, base, costs=costs))
 

@@ -12,6 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgsync import KGSync
+from kgsync.common.events import Event, PhaseStarted
 from kgsync.config import ScheduleSettings, SourceSettings
 from kgsync.errors import (
     ConfigError,
@@ -163,7 +164,7 @@ def test_an_emptied_graph_cannot_be_accepted(tmp_path: Path) -> None:
     store.clear()
     with pytest.raises(VersionError):
         sync.step()
-    with pytest.raises(ConfigError, match="not a large removal"):
+    with pytest.raises(ConfigError, match="no guard is the reason"):
         sync.accept()
     assert sync.status().version == 1
 
@@ -204,6 +205,38 @@ def test_no_work_is_done_for_a_disk_that_is_full(small_disk: Path) -> None:
     assert "update" not in phases
     (small_disk / "full").unlink()
     assert sync.step().version == 2
+
+
+def test_no_work_is_done_for_a_disk_that_is_full_by_rebuild_and_adopt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phases: list[Event] = []
+    sync = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state", GRAPHS)
+    vectors = Path(str(sync.step().files)) / "vectors.parquet"
+    other = sync_of(fill(ox.Store(), ["1"]), tmp_path / "other", GRAPHS)
+    sync.listener = other.listener = phases.append
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 100}))
+        with pytest.raises(StateWriteError, match="free some space"):
+            sync.rebuild()
+        with pytest.raises(StateWriteError, match="free some space"):
+            other.adopt(vectors)
+    assert not {PhaseStarted("train"), PhaseStarted("adopt")} & set(phases)
+    assert sync.rebuild().version == 2
+    assert other.adopt(vectors).version == 1
+
+
+def test_a_rollback_ends_the_pause_of_the_version_that_it_leaves(tmp_path: Path) -> None:
+    store = fill(ox.Store(), ["1", "2"])
+    sync = sync_of(store, tmp_path / "state", GRAPHS, max_removed=1.0)
+    sync.catch_up()
+    fill(store, ["10"])
+    sync.settings = replace(sync.settings, source=SourceSettings(graphs=GRAPHS, max_removed=0.0))
+    with pytest.raises(LargeRemovalError):
+        sync.step()
+    sync.rollback(1)
+    sync.rollback(2)
+    assert sync.status().pause is None
 
 
 def free_of(folder: Path) -> int:

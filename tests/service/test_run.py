@@ -112,8 +112,10 @@ def test_versions_are_taken_as_they_come_until_a_signal(project: Path) -> None:
         assert process.returncode == 0
     (document,) = json.loads(out)
     assert document["commits"] == 3
+    assert document["stopped"]
+    assert document["running"] is False
     log = (project / "log").read_text()
-    assert "version 3: updated" in log
+    assert "version 3 of http://example.org/kg/10: updated" in log
     assert "stopped" in log
     assert "Traceback" not in log
     assert "not running (stopped" in kgsync(project, "status").stdout

@@ -10,8 +10,8 @@ import pytest
 from kgsync.common import events
 from kgsync.common.listener import AnyListener
 from kgsync.errors import KgsyncError
+from kgsync.service.run_file import RunFile
 from kgsync.service.run_listeners import run_listeners
-from kgsync.service.run_status import RunFile
 from kgsync.state.directory import State
 
 NOW, ERROR = datetime.now(UTC), KgsyncError("wrong")

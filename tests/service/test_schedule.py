@@ -19,7 +19,7 @@ from kgsync.common.events import Committed, Event, RunEnded, RunStarted
 from kgsync.common.listener import Listener
 from kgsync.config import ScheduleSettings, Settings
 from kgsync.errors import ConfigError, SettingsChangedError, StateLockedError
-from kgsync.service.run_status import RunStatus
+from kgsync.service.run_file import RunStatus
 from kgsync.service.schedule import Schedule
 from kgsync.service.triggers import trigger_of
 from kgsync.training.backends import warm_up

@@ -38,6 +38,7 @@ def folder(tmp_path: Path) -> Path:
     [
         (["window", "asks.txt.gz", "--versions", "4", "--share", "0.3", "--min-degree", "2"], 4),
         (["synthetic", "static.txt", "--versions", "3", "--seed", "5"], 3),
+        (["changing", "static.txt", "--change", "0.1,0.2", "--start", "0.7"], 3),
         (["nell", "NELL.08m.1115.esv.csv.gz", "--versions", "2"], 2),
         (["higgs", "higgs", "--versions", "2", "--catalog", "http://example.org/catalog"], 2),
         (["changes", "history", "--graphs", "http://example.org/kg/{version}"], 3),

@@ -13,8 +13,8 @@ from kgsync.errors import TransientStoreError
 from kgsync.graph.port import BucketTable, Marks, Receive, TripleSource
 from kgsync.graph.terms import TermIndex
 from kgsync.source.buckets import bucket_marks, checksum, edge_digests
-from kgsync.source.costs import Costs
 from kgsync.source.fetch import Fetched, fetch
+from kgsync.source.reading_costs import ReadingCosts
 from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,
@@ -34,9 +34,9 @@ from tests.graph.graphs import (
 SOURCE = TripleSource(OLD)
 
 
-def slow() -> Costs:
+def slow() -> ReadingCosts:
     """Costs of a store that takes its time to send a graph."""
-    costs = Costs()
+    costs = ReadingCosts()
     costs.note("scan", 1, 1000.0)
     return costs
 
@@ -188,7 +188,7 @@ def test_the_way_that_has_cost_less_is_taken(
 ) -> None:
     old, new = edges("a p b", "b p c", "c p d"), edges("a p b", "b p c", "c p e")
     known = before(old)
-    costs = Costs()
+    costs = ReadingCosts()
     for name, seconds in (("scan", scan), ("buckets", buckets), ("bucket scan", bucket_scan)):
         costs.note(name, 3, seconds)
     costs.note("change", 1, 0.0)  # the last looks found nothing
@@ -199,13 +199,15 @@ def test_the_way_that_has_cost_less_is_taken(
 
 
 def test_costs_travel_as_json_and_anything_else_is_nothing() -> None:
-    costs = Costs()
+    costs = ReadingCosts()
     costs.note("scan", 100, 2.0)
     costs.note("scan", 100, 4.0)
-    again = Costs(costs.to_json())
+    again = ReadingCosts(costs.to_json())
     assert again.expected("scan", 10) == costs.expected("scan", 10) == pytest.approx(0.3)
     assert not again.is_older("scan", 60)
     junk: object
     for junk in (None, 7, [], {"rates": 7}, {"rates": {"scan": "x", "buckets": [1]}}):
-        assert Costs(junk).expected("scan", 10) == 0.0
-    assert Costs({"rates": {"scan": [1.0, 1e12]}}).is_older("scan", 60)  # measured in the future
+        assert ReadingCosts(junk).expected("scan", 10) == 0.0
+    assert ReadingCosts({"rates": {"scan": [1.0, 1e12]}}).is_older(
+        "scan", 60
+    )  # measured in the future

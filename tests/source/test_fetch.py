@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kgsync.graph.port import GraphReader, TripleSource
 from kgsync.graph.stores import open_store
 from kgsync.graph.terms import TermIndex
-from kgsync.source.costs import Costs
 from kgsync.source.fetch import Fetched, fetch
+from kgsync.source.reading_costs import ReadingCosts
 from tests.graph.comparing import Comparing
 from tests.graph.graphs import (
     EX,
@@ -234,7 +234,7 @@ def test_what_costs_less_is_taken_a_difference_with_its_check_or_a_full_read() -
     reader = Comparing(oxigraph({OLD: ntriples(old), NEW: ntriples(new)}))
     first = fetch(reader, TripleSource(OLD), TermIndex(), None)
     for check, way in ((0.1, "difference"), (3.0, "scan")):
-        costs = Costs()
+        costs = ReadingCosts()
         for name, seconds in (("scan", 2.0), ("difference", 1.0), ("checksum", check)):
             costs.note(name, 2, seconds)
         base = base_of(first, TripleSource(OLD))

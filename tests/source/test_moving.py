@@ -17,8 +17,8 @@ from kgsync.adapters.sparql.store import SparqlStore
 from kgsync.errors import TransientStoreError
 from kgsync.graph.port import TripleSource
 from kgsync.graph.terms import TermIndex
-from kgsync.source.costs import Costs
 from kgsync.source.fetch import fetch
+from kgsync.source.reading_costs import ReadingCosts
 from tests.adapters.kinds import endpoint_of
 from tests.benchmarks.moving import Edge as Names
 from tests.benchmarks.moving import _Change, _line, _presence
@@ -74,7 +74,7 @@ def test_a_graph_that_changes_all_the_time_is_read_as_the_contract_says(server: 
     server.load(LIVE, "".join(map(_line, BASE)))
     store, source = SparqlStore(endpoint_of(server)), TripleSource(LIVE)
     known = fetch(store, source, TermIndex(b"k"), None, live=True)
-    costs = Costs()
+    costs = ReadingCosts()
     with changing(server) as log:
         for _ in range(3):
             seen = len(log)

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from kgsync import KGSync
 from kgsync.common.durable import RecordedFiles
 from kgsync.config import PublishSettings, StateSettings
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.graph.terms import TermIndex, TermTable
 from kgsync.state.delta import Rows, delta_table
 from kgsync.state.sidecar import Sidecar, write_sidecar
@@ -66,7 +66,7 @@ def random_sidecar(folder: Path, entities: int = 500, dimension: int = 16) -> Pa
         for kind, rows in (("entity", entities), ("relation", 4))
     }
     terms = TermIndex(b"", TermTable(iris), TermTable(relations))
-    living = Living(*(np.arange(n, dtype=np.int32) for n in (entities, 4)))
+    active = Active(*(np.arange(n, dtype=np.int32) for n in (entities, 4)))
     about = {
         "version": 7,
         "previous": None,
@@ -80,7 +80,7 @@ def random_sidecar(folder: Path, entities: int = 500, dimension: int = 16) -> Pa
             tables,
             {"entity": iris, "relation": relations},
             {"entity": np.ones(entities, bool), "relation": np.ones(4, bool)},
-            delta_table(terms, None, Rows(living, tables)),
+            delta_table(terms, None, Rows(active, tables)),
             about,
         ),
     )

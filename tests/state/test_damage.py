@@ -20,12 +20,12 @@ import pytest
 
 import kgsync
 from kgsync import KGSync
-from kgsync.adapters.sparql.kept import KeptParts
+from kgsync.adapters.sparql.kept_parts import KeptParts
 from kgsync.adapters.sparql.parts import Part
 from kgsync.config import PublishSettings
-from kgsync.errors import KgsyncError, StateCorruptedError
+from kgsync.errors import KgsyncError, StateCorruptedError, StateError
 from kgsync.graph.port import TripleSource
-from kgsync.service.run_status import RunFile, RunStatus
+from kgsync.service.run_file import RunFile, RunStatus
 from kgsync.state.directory import State
 from tests.thinning import thinned
 from tests.worlds import GRAPHS, disk_store, fill, iri, quick_settings
@@ -56,6 +56,7 @@ def facts(sync: KGSync) -> dict[str, Any]:
         "embedding": lambda: sync.embedding(iri("e20")).tobytes(),
         "load": lambda: kgsync.load(sync.state.path).vector(iri("e20")).tobytes(),
         "plan": lambda: sync.plan().graph_version,
+        "moves": lambda: [(m.version, m.change, m.distance) for m in sync.moves(iri("e20"))],
     }
     for number in (1, 2, 3):
         asks[f"at {number}"] = partial(_vector, sync, number)
@@ -141,6 +142,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("000003/embeddings/tensors.safetensors", 1),
             ("000003/embeddings/index.parquet", 1),
             ("000003/graph/terms.parquet", 1),
+            ("moves/000002.parquet", 1),
             ("literals/a/tensors.safetensors", 1),
             ("literals/a/copy.json", 2),
         ],
@@ -293,3 +295,35 @@ def test_a_kept_part_of_a_graph_that_is_damaged_is_fetched_again(tmp_path: Path)
     (file,) = tmp_path.glob("parts/*/*.arrow")
     file.write_bytes(file.read_bytes().replace(b"<urn:o>", b"<urn:n>"))
     assert kept.batches(part) == []
+
+
+@pytest.mark.parametrize("remedy", ["rollback", "rebuild"])
+def test_a_version_that_was_never_committed_stays_so_when_the_pointer_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remedy: str
+) -> None:
+    sync = sync_of(fill(ox.Store()), tmp_path / "state")
+    sync.step()
+    sync.step()
+
+    def fail(*_: object) -> None:
+        raise StateError("not committed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "commit", fail)
+        with pytest.raises(StateError, match="not committed"):
+            sync.step()
+    assert (tmp_path / "state" / "000003" / "uncommitted").exists()
+    (tmp_path / "state" / "CURRENT").write_text("{")
+    with pytest.raises(StateError, match="there is no embedding version 3"):
+        sync.rollback(3)
+    if remedy == "rollback":
+        sync.rollback(2)
+        assert sync.step().version == 4
+    else:
+        assert sync.rebuild().version == 4
+    for reader in (sync, sync_of(sync._target, tmp_path / "state")):
+        with reader.state.lock():
+            pass
+        assert [report.version for report in reader.history()] == [1, 2, 4]
+        with pytest.raises(StateError, match="there is no embedding version 3"):
+            reader.at(3)

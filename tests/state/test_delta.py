@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kgsync.config import ModelSettings
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.graph.terms import TermIndex, TermTable
 from kgsync.state.delta import Rows, delta_table
 from tests.state.sidecars import embeddings, make_sync, vectors
@@ -30,8 +30,8 @@ def ids(*numbers: int) -> np.ndarray:
 
 
 def entities(table: Any, *numbers: int) -> Rows:
-    living = Living(ids(*numbers), ids())
-    return Rows(living, {"entity": np.array(table, np.float32), "relation": NONE})
+    active = Active(ids(*numbers), ids())
+    return Rows(active, {"entity": np.array(table, np.float32), "relation": NONE})
 
 
 def rows(delta: Any) -> list[tuple[str, str, str, float | None]]:
@@ -52,10 +52,10 @@ def test_what_comes_goes_and_moves_is_told_and_nothing_else() -> None:
 
 def test_an_iri_that_is_both_an_entity_and_a_relation_is_told_of_as_each() -> None:
     terms = TermIndex(b"", TermTable(pa.array(["urn:x"])), TermTable(pa.array(["urn:x"])))
-    living = Living(ids(0), ids(0))
+    active = Active(ids(0), ids(0))
     zero, one = np.zeros((1, 3), np.float32), np.ones((1, 3), np.float32)
-    before = Rows(living, {"entity": zero, "relation": zero})
-    after = Rows(living, {"entity": zero, "relation": one})
+    before = Rows(active, {"entity": zero, "relation": zero})
+    after = Rows(active, {"entity": zero, "relation": one})
     expected = float(np.float32(np.sqrt(3)))
     assert rows(delta_table(terms, before, after)) == [("urn:x", "relation", "moved", expected)]
 
@@ -71,7 +71,7 @@ def test_everything_is_added_to_nothing() -> None:
 def test_vectors_that_cannot_be_compared_have_moved_by_nobody_knows_what(
     tables: dict[str, Any],
 ) -> None:
-    before = Rows(Living(ids(0, 1), ids()), {"relation": NONE, **tables})
+    before = Rows(Active(ids(0, 1), ids()), {"relation": NONE, **tables})
     after = entities([[1, 2, 3], [4, 5, 6]], 1, 2)
     assert rows(delta_table(TERMS, before, after)) == [
         ("urn:e2", "entity", "added", None),

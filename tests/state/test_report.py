@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from kgsync.state.report import Quality, describe_quality
+from kgsync.graph.change import ChangeCounts
+from kgsync.state.report import Quality, StepReport, describe_quality
 
 
 @pytest.mark.parametrize(
@@ -18,3 +22,75 @@ def test_quality_on_a_sample_has_errors(errors: tuple[float, float], line: str) 
     quality: Quality = {"mr": 12, "mrr": 0.5, "hits@10": 0.6}
     quality |= {"mrr_error": errors[0], "hits@10_error": errors[1]}
     assert describe_quality(quality) == line
+
+
+GROUP = {"mrr": 0.5, "mrr_error": 0.021, "top_10": 123, "triples": 200, "sampled_from": 9_999}
+LEARNED = {
+    "groups": dict.fromkeys(
+        ("added", "unchanged", "deleted", "unseen", "near", "elsewhere"), GROUP
+    ),
+    "still_ranked": [
+        {
+            "head": "http://example.org/" + "a-long-name" * 9,
+            "relation": "http://example.org/terms#worksFor",
+            "tail": "urn:x",
+            "head_rank": 1.0,
+            "tail_rank": 1234.5,
+        }
+    ],
+    "candidates": 10_000,
+    "entities": 1_234_567,
+}
+NEIGHBORS = {"overlap": 0.98, "error": 0.01, "k": 10, "sample": 200, "candidates": 10_000}
+REWRITTEN = {"entity": {"moved": 7, "shared": 1_000}, "relation": {"moved": 0, "shared": 9}}
+
+
+def report_of(**fields: Any) -> StepReport:
+    return StepReport(
+        "updated",
+        2,
+        change=ChangeCounts((1, 0, 0), (1, 0, 0), 0, 0, 0, 0),
+        **{"learned": LEARNED, "neighbors": NEIGHBORS, "rewritten": REWRITTEN, **fields},
+    )
+
+
+def test_what_was_learned_and_forgotten_fits_80_columns() -> None:
+    lines = report_of().summary()
+    told = "\n".join(lines)
+    assert "learned        MRR 0.500 ± 0.021 on 200 added, 0.500 ± 0.021 on 200 unchanged" in lines
+    assert "forgotten      MRR 0.500 ± 0.021 on 200 deleted, 0.500 ± 0.021 on 200 unseen" in lines
+    assert "test triples   MRR 0.500 ± 0.021 on 200 near, 0.500 ± 0.021 on 200 elsewhere" in lines
+    assert "still ranked   123 of 200 deleted in a top 10, 123 of 200 unseen" in lines
+    assert "  1/1234.5: a-long-namea-long-n… worksFor urn:x" in lines
+    assert "rewritten      vectors of 0.7% of the entities, 0.0% of the relations" in lines
+    assert "neighbors      98.0% ± 1.0% of the 10 nearest are the same (200 entities)" in lines
+    assert "these are among 10,000 of 1,234,567 entities" in lines
+    assert max(map(len, told.splitlines())) <= 78
+    assert max(map(len, str(report_of()).splitlines())) <= 80
+
+
+def test_what_was_not_measured_is_not_told() -> None:
+    groups = dict.fromkeys(("unchanged", "deleted", "unseen"), GROUP)
+    forgotten = {**LEARNED, "groups": {**groups, "deleted": {**GROUP, "top_10": 0}}}
+    told = "\n".join(report_of(learned=forgotten, neighbors=None, rewritten=None).summary())
+    assert "forgotten" in told
+    for absent in ("learned", "test triples", "still ranked", "rewritten", "neighbors"):
+        assert absent not in told
+    nothing = "\n".join(report_of(learned=None, neighbors=None, rewritten=None).summary())
+    assert "forgotten" not in nothing
+    assert "these are among" not in nothing
+
+
+def test_everything_has_the_entities_of_a_small_graph_as_candidates() -> None:
+    small = {**LEARNED, "candidates": 40, "entities": 40}
+    assert not [line for line in report_of(learned=small).summary() if "these are" in line]
+
+
+def test_a_report_is_read_back_also_if_it_is_of_an_earlier_release() -> None:
+    report = report_of()
+    plain = json.loads(json.dumps(report.to_json()))
+    assert StepReport.from_json(plain) == report
+    for name in ("learned", "neighbors", "rewritten"):
+        del plain[name]
+    older = StepReport.from_json(plain)
+    assert (older.learned, older.neighbors, older.rewritten) == (None, None, None)

@@ -157,3 +157,11 @@ def test_version_numbers_never_repeat(synced: KGSync) -> None:
     assert synced.status().version == 1
     assert synced.state.next_number() == 3
     assert synced.step(allow_large_removal=True).version == 3
+
+
+def test_a_number_that_only_a_set_aside_version_has_is_not_used_again(synced: KGSync) -> None:
+    folder = synced.state.path
+    (folder / "000002").mkdir()
+    assert synced.state.next_number() == 3
+    (folder / "000002").rename(folder / "damaged-000002")
+    assert synced.state.next_number() == 3

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models.base import Model, Rows
 from kgsync.training import backends
-from kgsync.training.epochs import Trainer
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler, CorruptedSampler
+from kgsync.training.torch_backend.trainer import Trainer
 
 
 @pytest.fixture(autouse=True)

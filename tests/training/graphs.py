@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from kgsync.common.seeds import Seeds
 from kgsync.config import Settings
+from kgsync.graph.active import Active, TripleRows
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.living import Living, TripleRows
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Part, Split
 from kgsync.graph.terms import TermIndex
@@ -57,20 +57,20 @@ class Version:
         return snapshot(self.train + self.validation + self.test)
 
     @property
-    def living(self) -> Living:
+    def active(self) -> Active:
         """The elements that occur."""
-        return Living.of(self.edges)
+        return Active.of(self.edges)
 
     def problem(self, settings: Settings, *, seed: int = 0) -> Problem:
         """This version, ready to be trained on."""
         split = Split(snapshot(self.train), snapshot(self.validation), snapshot(self.test))
         terms = named_terms(self.edges)
-        return Problem(self.living, split, self.edges, terms, settings, Seeds(seed, "a version"))
+        return Problem(self.active, split, self.edges, terms, settings, Seeds(seed, "a version"))
 
     def change_to(self, new: Version) -> ChangeSet:
         """The change that leads to another version."""
         added, deleted = new.edges.minus(self.edges), self.edges.minus(new.edges)
-        before, after = self.living, new.living
+        before, after = self.active, new.active
         return ChangeSet(
             added,
             deleted,

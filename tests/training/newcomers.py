@@ -1,4 +1,4 @@
-"""New elements with their triples, given plainly, for the tests of start vectors."""
+"""New elements with their triples, given plainly, for the tests of initial vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from kgsync.graph.hashing import Hashes, mix
 from kgsync.models.base import Kind, Model
-from kgsync.training.evidence import Evidence, KeyedNegatives
+from kgsync.training.initial.evidence import Evidence, KeyedNegatives
 from tests.training.graphs import Triple, as_rows
 
 

@@ -17,12 +17,13 @@ from kgsync.models.base import Model
 from kgsync.training.backends import pretrainer_for, trainer_for, uses_kernels, warm_up
 from kgsync.training.cpu.pretraining import CpuPretrainer
 from kgsync.training.cpu.trainer import CpuTrainer
-from kgsync.training.epochs import Trainer, moved
-from kgsync.training.evidence import KeyedNegatives
+from kgsync.training.initial.evidence import KeyedNegatives
+from kgsync.training.initial.vectors import carry_over, initialize
 from kgsync.training.offline import train_offline
-from kgsync.training.pretraining import Pretrainer
-from kgsync.training.starts import carry_over, initialize
 from kgsync.training.threads import on_threads
+from kgsync.training.torch_backend.pretraining import Pretrainer
+from kgsync.training.torch_backend.steps import moved
+from kgsync.training.torch_backend.trainer import Trainer
 from kgsync.training.updates.paper import refresh
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Version, ring
@@ -52,8 +53,8 @@ def _through(case: ModelCase, run: RunSettings) -> tuple[Model, Cost]:
     settings, cost = _settings(case, run), Cost()
     old, _ = train_offline(OLD.problem(settings), cost)
     problem = NEW.problem(settings)
-    model = carry_over(old, OLD.living, problem)
-    initialize(model, OLD.living, problem, cost)
+    model = carry_over(old, OLD.active, problem)
+    initialize(model, OLD.active, problem, cost)
     refresh(model, OLD.change_to(NEW), problem, cost)
     return model, cost
 
@@ -74,7 +75,7 @@ def test_kernels_compute_on_the_cpu_unless_torch_is_asked_for(
     assert uses_kernels(run, ModelSettings()) is kernels
 
 
-def test_the_backend_trains_epochs_and_start_vectors_alike() -> None:
+def test_the_backend_trains_epochs_and_initial_vectors_alike() -> None:
     for run, classes in (
         (RunSettings(), (CpuTrainer, CpuPretrainer)),
         (TORCH, (Trainer, Pretrainer)),
@@ -100,7 +101,7 @@ def test_little_work_is_left_to_fewer_threads(
     monkeypatch.setattr("kgsync.training.cpu.trainer.on_threads", noting)
     edges = tuple((i // 100, 0, i % 100) for i in range(triples))
     problem = Version(train=edges).problem(_settings(CASES[0], RunSettings(threads=64)))
-    model = CASES[0].random(len(problem.living.entities), 1, dtype=torch.float32)
+    model = CASES[0].random(len(problem.active.entities), 1, dtype=torch.float32)
     trainer = trainer_for(model, problem, np.random.default_rng(0), Cost())
     trainer.general_epoch(0.1)
     assert asked == [threads]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kgsync.common.cost import Cost
 from kgsync.errors import TrainingError
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models.base import Model
-from kgsync.training.epochs import Trainer
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.torch_backend.trainer import Trainer
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.conftest import Draws
 from tests.training.graphs import Triple, as_rows, as_triples, ring

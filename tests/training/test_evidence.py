@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgsync.models.base import Kind
-from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.order import NewElement
+from kgsync.training.initial.evidence import Evidence, KeyedNegatives
+from kgsync.training.initial.order import NewElement
 from tests.training.graphs import Triple, as_rows, as_triples
 from tests.training.newcomers import evidence, negatives
 

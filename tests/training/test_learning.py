@@ -8,12 +8,12 @@ import torch
 from kgsync.common.cost import Cost
 from kgsync.config import ModelSettings, Settings, TrainingSettings, UpdateSettings
 from kgsync.evaluation.ranking import link_prediction
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models import MODELS, model_class
 from kgsync.models.base import Model
+from kgsync.training.initial.vectors import carry_over, initialize
 from kgsync.training.offline import train_offline
 from kgsync.training.problem import Problem
-from kgsync.training.starts import carry_over, initialize
 from kgsync.training.updates.paper import refresh
 from tests.models.cases import of_files
 from tests.training.graphs import Version, communities, grid, held_out
@@ -101,16 +101,16 @@ def test_an_update_places_new_entities_and_keeps_what_was_learnt(
     chosen = _settings(settings, rate, epochs * 6 // 10)
     trained, _ = train_offline(old.problem(chosen), Cost())
     problem = new.problem(chosen)
-    model = carry_over(trained, old.living, problem)
-    living, held = problem.living, (*new.validation, *new.test)
+    model = carry_over(trained, old.active, problem)
+    active, held = problem.active, (*new.validation, *new.test)
 
     def mrr(*, of_newcomers: bool) -> float:
         chosen_ = tuple(t for t in held if newcomers.isdisjoint(t[::2]) is not of_newcomers)
         assert len(chosen_) >= 10
-        return _mrr(problem, model, living.rows(Version(train=chosen_).edges))
+        return _mrr(problem, model, active.rows(Version(train=chosen_).edges))
 
     before = {kind: mrr(of_newcomers=kind) for kind in (True, False)}
-    initialize(model, old.living, problem, Cost())
+    initialize(model, old.active, problem, Cost())
     assert mrr(of_newcomers=True) > before[True] + 0.03
     assert mrr(of_newcomers=False) > before[False] - 0.05
     refresh(model, old.change_to(new), problem, Cost())

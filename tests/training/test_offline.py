@@ -8,12 +8,14 @@ import pytest
 import torch
 
 from kgsync.common.cost import Cost
-from kgsync.config import ModelSettings, Settings, TrainingSettings
+from kgsync.config import ModelSettings, Settings, TrainingSettings, UpdateSettings
 from kgsync.config import checks as config_checks
 from kgsync.errors import TrainingError
 from kgsync.models import model_class
 from kgsync.models.base import Model
+from kgsync.training import backends
 from kgsync.training.offline import train_offline
+from kgsync.training.torch_backend.trainer import Trainer
 from tests.models.cases import CASES, EVERY_CASE, ModelCase, assert_same_vectors
 from tests.training.conftest import Epochs, Validations
 from tests.training.graphs import Version, ring
@@ -33,9 +35,9 @@ def _settings(case: ModelCase, training: TrainingSettings = SHORT) -> Settings:
 def _start(case: ModelCase, version: Version, seed: int = 0) -> Model:
     """The model training starts from."""
     seeds = version.problem(_settings(case), seed=seed).seeds
-    sizes = len(version.living.entities), len(version.living.relations)
+    sizes = len(version.active.entities), len(version.active.relations)
     chosen = model_class(case.settings.name)
-    return chosen.random(case.settings, *sizes, seeds.torch("start vectors"))
+    return chosen.random(case.settings, *sizes, seeds.torch("initial vectors"))
 
 
 @every_model
@@ -50,7 +52,7 @@ def test_the_same_seed_gives_the_same_vectors(case: ModelCase) -> None:
 
 
 @every_model
-def test_no_epochs_leave_the_start_vectors(case: ModelCase) -> None:
+def test_no_epochs_leave_the_initial_vectors(case: ModelCase) -> None:
     cost = Cost()
     training = TrainingSettings(epochs=0)
     model, run = train_offline(VERSION.problem(_settings(case, training)), cost)
@@ -117,6 +119,84 @@ def test_every_epoch_is_told() -> None:
     assert told == [("training", epoch, 6) for epoch in range(1, 7)]
 
 
+def _annealed(share: float | None = 0.5, **training: int) -> TrainingSettings:
+    return replace(SHORT, learning_rate=1.0, annealing=share, **training)  # type: ignore[arg-type]
+
+
+def test_the_rate_falls_linearly_from_the_best_epoch_on(
+    epochs: Epochs, validations: Validations
+) -> None:
+    validations.script = [0.1, 0.7, 0.3]  # the best is epoch 4 of 6, so two epochs follow
+    _, run = train_offline(VERSION.problem(_settings(CASES[0], _annealed())), Cost())
+    assert epochs.rates("general") == pytest.approx([1.0] * 6 + [0.505, 0.01])
+    assert run.epochs == 8
+
+
+def test_without_validation_the_rate_falls_after_the_last_epoch(epochs: Epochs) -> None:
+    training = _annealed(validate_every=0, epochs=20)
+    _, run = train_offline(VERSION.problem(_settings(CASES[0], training)), Cost())
+    falling = epochs.rates("general")[20:]
+    assert falling == pytest.approx([1 - 0.099 * number for number in range(1, 11)])
+    assert (run.epochs, run.best_epoch) == (30, None)
+
+
+@pytest.mark.parametrize(("hits", "best"), [(0.6, 4), (0.8, 8)], ids=["worse", "better"])
+def test_annealing_is_kept_if_it_is_better(
+    hits: float, best: int, validations: Validations
+) -> None:
+    validations.script = [0.1, 0.7, 0.3, hits]
+    model, run = train_offline(VERSION.problem(_settings(CASES[0], _annealed())), Cost())
+    assert (run.best_epoch, run.epochs, run.stopped_early) == (best, 8, False)
+    kept, other = (3, 1) if best == 8 else (1, 3)
+    assert_same_vectors(model, validations.states[kept])
+    assert not torch.equal(model.tables["entity"], validations.states[other]["entity"])
+
+
+def test_annealing_begins_with_the_best_state(
+    epochs: Epochs, validations: Validations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validations.script = [0.7, 0.3, 0.3, 0.3]
+    monkeypatch.setattr(Trainer, "general_epoch", _add_one)
+    train_offline(VERSION.problem(_settings(CASES[0], _annealed())), Cost())
+    first, *_, last = (state["entity"] for state in validations.states)
+    torch.testing.assert_close(last, first + 1)  # epoch 2, and one epoch of annealing
+
+
+def _add_one(self: Trainer, rate: float) -> float:
+    self._steps._model.tables["entity"].add_(1)
+    self._steps.bring_back()
+    return 1.0
+
+
+def test_only_the_procedure_of_the_paper_does_without_annealing() -> None:
+    training = TrainingSettings(epochs=8, validate_every=0)
+    done = {}
+    for name in ("paper", "local"):
+        settings = replace(_settings(CASES[0], training), update=UpdateSettings(strategy=name))
+        _, run = train_offline(VERSION.problem(settings), Cost())
+        done[name] = run.epochs, settings.hyper_parameters()["training"]["annealing"]
+    assert done == {"paper": (8, 0.0), "local": (10, 0.25)}
+
+
+def test_vectors_that_are_not_finite_after_annealing_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backends, "uses_kernels", lambda run, model: False)
+    seen: list[float] = []
+
+    def spoil(self: Trainer, rate: float) -> float:
+        seen.append(rate)
+        if len(seen) > 6:
+            self._steps._model.tables["entity"].fill_(float("nan"))
+            self._steps.bring_back()
+        return 1.0
+
+    monkeypatch.setattr(Trainer, "general_epoch", spoil)
+    training = _annealed(validate_every=0)
+    with pytest.raises(TrainingError, match="no longer finite"):
+        train_offline(VERSION.problem(_settings(CASES[0], training)), Cost())
+
+
 @every_model
 def test_costs_stay_within_the_bounds_of_the_theorems(case: ModelCase) -> None:
     cost = Cost()
@@ -125,7 +205,7 @@ def test_costs_stay_within_the_bounds_of_the_theorems(case: ModelCase) -> None:
     assert 0 < cost.gradient_steps <= 6 * 5 * (20 + 2)
 
 
-def test_a_version_without_training_triples_keeps_its_start_vectors() -> None:
+def test_a_version_without_training_triples_keeps_its_initial_vectors() -> None:
     """The keyed hash may hold out every triple of a tiny graph."""
     version = Version(train=(), validation=((0, 0, 1),), test=((1, 0, 0),))
     model, _ = train_offline(version.problem(_settings(CASES[0])), Cost())

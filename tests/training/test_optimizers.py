@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from kgsync.models.base import Model
-from kgsync.training.optimizers import RowOptimizer
+from kgsync.training.torch_backend.optimizers import RowOptimizer
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.reference import torch_optimizer
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgsync.training.order import NewElement, initialization_order
+from kgsync.training.initial.order import NewElement, initialization_order
 from tests.training.graphs import Triple, as_rows, as_triples
 from tests.training.slow_order import Placed, slow_order
 

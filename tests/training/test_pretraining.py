@@ -12,8 +12,8 @@ from torch.nn.functional import softplus
 
 from kgsync.common.cost import Cost
 from kgsync.models.base import Kind, Model, Rows
-from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.pretraining import Pretrainer, PretrainingRates
+from kgsync.training.initial.evidence import Evidence, KeyedNegatives
+from kgsync.training.torch_backend.pretraining import Pretrainer, PretrainingRates
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Triple, as_rows, as_triples
 from tests.training.newcomers import evidence, for_model

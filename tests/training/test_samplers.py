@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgsync.config import Corruption
+from kgsync.config import NegativeSampling
 from kgsync.training.samplers import CorrectedSampler, CorruptedSampler, head_shares
 from tests.training.graphs import Triple, as_rows, as_triples
 
@@ -211,7 +211,7 @@ def test_bernoulli_replaces_heads_by_how_many_tails_they_have() -> None:
 
 
 @pytest.mark.parametrize(("corruption", "share"), [("uniform", 1 / 2), ("bernoulli", 4 / 5)])
-def test_heads_are_replaced_as_often_as_asked(corruption: Corruption, share: float) -> None:
+def test_heads_are_replaced_as_often_as_asked(corruption: NegativeSampling, share: float) -> None:
     train = as_rows([(0, 0, t) for t in range(1, 5)])
     sampler = CorruptedSampler(train, 30, 1, np.random.default_rng(0), corruption)
     false, possible = sampler.draw(as_rows([(0, 0, 1)] * DRAWS))

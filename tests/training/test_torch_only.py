@@ -15,8 +15,8 @@ from kgsync.errors import ConfigError
 from kgsync.models import MODELS, register, scorer
 from kgsync.models.transe import MODEL, TransE
 from kgsync.training.backends import trainer_for, uses_kernels, warm_up
-from kgsync.training.epochs import Trainer
 from kgsync.training.offline import train_offline
+from kgsync.training.torch_backend.trainer import Trainer
 from tests.training.graphs import Version, ring
 
 GRAPH = Version(train=ring(12, 1, 5), validation=((0, 0, 3), (2, 1, 9)))
@@ -31,7 +31,7 @@ def toy() -> Iterator[ModelSettings]:
     """The settings of a model that is there for one test."""
     register(replace(MODEL, name="toy", title="Toy", model=Toy, kernels=None, steps_by_pair=False))
     yield ModelSettings("toy", 4)
-    del models._registry._found["toy"]
+    models._family.remove("toy")
 
 
 def test_torch_trains_it_where_kernels_would(toy: ModelSettings) -> None:
@@ -51,7 +51,7 @@ def test_torch_trains_it_where_kernels_would(toy: ModelSettings) -> None:
 def test_to_ask_for_its_kernels_is_a_clear_error(toy: ModelSettings) -> None:
     with pytest.raises(ConfigError, match="toy has no kernels for backend = 'cpu'"):
         Settings(model=toy, run=RunSettings(backend="cpu"))
-    with pytest.raises(ConfigError, match="steps = 'pair' works only with transe"):
+    with pytest.raises(ConfigError, match="steps = 'pair' works only with TransE"):
         Settings(model=toy, training=TrainingSettings(steps="pair"))
 
 

@@ -60,7 +60,7 @@ Ask = Callable[[str, dict[str, Function]], Table]
 def literal(vector: Vector, datatype: str = "list") -> str:
     """A vector as it stands in a query."""
     text = encode(vector[np.newaxis], datatype)[0].as_py()
-    return f"{json.dumps(text)}^^<{DATATYPES[datatype]}>"
+    return f"{json.dumps(text)}^^<{DATATYPES[datatype].iri}>"
 
 
 def value_of(ask: Ask, functions: Functions, call: str) -> Any:
@@ -69,7 +69,7 @@ def value_of(ask: Ask, functions: Functions, call: str) -> Any:
     table = ask(f"SELECT ?v ?one WHERE {{ BIND({call} AS ?v) BIND(1 AS ?one) }}", functions.by_iri)
     functions.check()
     ((term, _),) = table.rows
-    assert term is None or term.datatype in (DOUBLE, DATATYPES["list"])
+    assert term is None or term.datatype in (DOUBLE, DATATYPES["list"].iri)
     return table.column("v")[0]
 
 
@@ -107,10 +107,10 @@ def test_the_vector_of_an_iri_is_that_of_the_files(
     ask: Ask, functions: Functions, sync: KGSync
 ) -> None:
     text = value_of(ask, functions, f"<{VECTOR}>(<{iri('e1')}>)")
-    assert np.array_equal(decode(text, DATATYPES["list"]), sync.embedding(iri("e1")))
+    assert np.array_equal(decode(text, DATATYPES["list"].iri), sync.embedding(iri("e1")))
     relation = value_of(ask, functions, f"<{VECTOR}>(<{iri('next')}>)")
     expected = sync.relation_embedding(iri("next"))
-    assert np.array_equal(decode(relation, DATATYPES["list"]), expected)
+    assert np.array_equal(decode(relation, DATATYPES["list"].iri), expected)
 
 
 @pytest.mark.parametrize("version", ["1", '"1"', "<urn:kgsync:state#v1>"])
@@ -118,7 +118,7 @@ def test_the_vector_of_an_older_version(
     ask: Ask, functions: Functions, sync: KGSync, version: str
 ) -> None:
     text = value_of(ask, functions, f"<{VECTOR}>(<{iri('e9')}>, {version})")
-    assert np.array_equal(decode(text, DATATYPES["list"]), sync.at(1).embedding(iri("e9")))
+    assert np.array_equal(decode(text, DATATYPES["list"].iri), sync.at(1).embedding(iri("e9")))
     assert value_of(ask, functions, f"<{VECTOR}>(<{iri('e9')}>)") is None  # deleted in version 2
 
 
@@ -158,7 +158,7 @@ def test_what_has_no_vector_is_unbound(ask: Ask, functions: Functions, call: str
 
 # -- errors ----------------------------------------------------------------------------------------
 
-LIST = DATATYPES["list"]
+LIST = DATATYPES["list"].iri
 
 
 @pytest.mark.parametrize(

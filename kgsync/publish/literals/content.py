@@ -24,6 +24,7 @@ from kgsync.common.durable import (
     sync_to_disk,
     unsealed,
 )
+from kgsync.common.rdf_terms import KGE
 from kgsync.errors import StateCorruptedError
 from kgsync.queries import is_iri
 from kgsync.state.delta import blocks, distances
@@ -33,8 +34,8 @@ from kgsync.state.tensors import dump_tensors, map_tables
 __all__ = ["KINDS", "Changes", "Content", "Names", "is_writable"]
 
 KINDS = {
-    "entity": "https://w3id.org/kgsync/ns#embedding",
-    "relation": "https://w3id.org/kgsync/ns#relationEmbedding",
+    "entity": f"{KGE}embedding",
+    "relation": f"{KGE}relationEmbedding",
 }
 """Kind of element -> property of its literal. An IRI may be both."""
 _ABOUT = "copy.json"

@@ -135,14 +135,12 @@ class LiteralCopies:
         copy, version = self._copy_of(folder), folder.manifest.version
         if not self.wanted or copy is None:
             return
-        if self._metadata.literal_links(store).get(version) == copy.graph:
-            return
         if not self._graph(copy.graph).is_copy_of(store, copy.digest):
             return
         counts = copy.counts_of(version)
         linked = LiteralCopy(
             copy.graph,
-            DATATYPES[self._settings.datatype],
+            DATATYPES[self._settings.datatype].iri,
             sum(copy.rows.values()),
             int(counts["written"]),
             round(counts["farthest"], 9),

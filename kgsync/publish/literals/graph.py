@@ -49,7 +49,7 @@ class LiteralGraph:
         owners = self._owners(store)
         if owners == [self.owner]:
             return
-        if owners or store.select(queries.load("_is_empty").bind(graph=self.graph)):
+        if owners or store.select(queries.load("_has_triples").bind(graph=self.graph)):
             raise PermanentStoreError(
                 f"<{self.graph}> in {store.label} holds triples that this sync did not write; "
                 "nothing was changed: set publish.graph to another name"

@@ -7,7 +7,6 @@ our own terms, and `shapes.ttl` defines the structure of a metadata graph.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,15 +15,18 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from rdflib import DCTERMS, PROV, RDF, RDFS, VOID, XSD, Graph, Literal, Namespace, URIRef
 
+from kgsync.common import rdf_terms
 from kgsync.graph.port import OUTPUT_GRAPH
+from kgsync.publish.metadata.measures import Measure, measures, quality_measures
+from kgsync.state.directory import folder_name
 from kgsync.state.manifest import Manifest
-from kgsync.state.sidecar import FILES
+from kgsync.state.sidecar import FILES, FOLDER
 
 __all__ = ["KGE", "dataset_iri", "describe", "run_iri", "source_iri", "version_iri"]
 
 # rdflib's own DCAT is closed at version 2 and lacks the versioning terms.
 DCAT = Namespace("http://www.w3.org/ns/dcat#")
-KGE = Namespace("https://w3id.org/kgsync/ns#")
+KGE = Namespace(rdf_terms.KGE)
 MEDIA_TYPES = Namespace("https://www.iana.org/assignments/media-types/")
 MLS = Namespace("http://www.w3.org/ns/mls#")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
@@ -36,38 +38,6 @@ _COUNTS = {
     "deleted_entities": KGE.deletedEntities,
     "added_relations": KGE.addedRelations,
     "deleted_relations": KGE.deletedRelations,
-}
-
-_Measure = tuple[str, float]
-"""Name in the vocabulary, and value."""
-
-_QUALITY = {
-    "mr": "meanRank",
-    "mrr": "meanReciprocalRank",
-    "mrr_error": "meanReciprocalRankError",
-    "hits@1": "hitsAt1",
-    "hits@3": "hitsAt3",
-    "hits@10": "hitsAt10",
-    "hits@100": "hitsAt100",
-    "triples": "testTriples",
-    "sampled_from": "testTriplesAvailable",
-}
-_VALIDATION = {"hits@10": "validationHitsAt10", "hits@10_error": "validationHitsAt10Error"}
-_PHASES = {
-    "fetch": "fetchSeconds",
-    "compile": "compileSeconds",
-    "train": "trainSeconds",
-    "start vectors": "startVectorsSeconds",
-    "update": "updateSeconds",
-    "evaluate": "evaluateSeconds",
-    "adopt": "adoptSeconds",
-}
-_COST = {"score_evaluations": "scoreEvaluations", "gradient_steps": "gradientSteps"}
-_REPORT = {
-    "epochs": "epochs",
-    "best_epoch": "bestEpoch",
-    "peak_memory_mb": "peakMemory",
-    "scores_per_second": "scoresPerSecond",
 }
 
 
@@ -181,6 +151,10 @@ class _About:
             text = when.isoformat(timespec="seconds")
             self.add(run, moment, Literal(text, datatype=XSD.dateTime))
         self.add(run, KGE.action, Literal(report["action"]))
+        if report.get("update"):
+            self.add(run, KGE.updateStrategy, Literal(report["update"]["strategy"]))
+        if report.get("alignment"):
+            self.add(run, KGE.alignment, Literal(report["alignment"]["method"]))
         self.add(run, MLS.realizes, algorithm)
         software = f"{self._version}-implementation"
         self.add(run, MLS.executes, URIRef(software))
@@ -190,9 +164,10 @@ class _About:
         if manifest.software:
             self.add(software, DCAT.version, Literal(manifest.software))
         self._settings(run)
-        self._evaluations(run, MLS.hasOutput, "", _measures(report))
-        before = _quality_measures(report.get("quality_before"))
+        self._evaluations(run, MLS.hasOutput, "", measures(report))
+        before = quality_measures(report.get("quality_before"))
         self._evaluations(run, KGE.evaluationBefore, "before-", before)
+        self._still_ranked(run)
 
     def _settings(self, run: str) -> None:
         # Manifests once recorded the model alone.
@@ -208,7 +183,7 @@ class _About:
                 self.add(setting, MLS.hasValue, _value(value))
 
     def _evaluations(
-        self, run: str, relation: URIRef, prefix: str, found: Iterable[_Measure]
+        self, run: str, relation: URIRef, prefix: str, found: Iterable[Measure]
     ) -> None:
         for measure, value in found:
             evaluation = f"{self._version}-{prefix}{measure}"
@@ -217,13 +192,31 @@ class _About:
             self.add(evaluation, MLS.specifiedBy, KGE[measure])
             self.add(evaluation, MLS.hasValue, Literal(float(value), datatype=XSD.double))
 
+    def _still_ranked(self, run: str) -> None:
+        """The deleted triples that still rank high, by the text of their IRIs.
+
+        What a store refuses as an IRI must not keep it from being told of the version.
+        """
+        found = (self._manifest.report.get("learned") or {}).get("still_ranked", ())
+        for number, triple in enumerate(found, 1):
+            node = f"{self._version}-still{number}"
+            self.add(run, KGE.stillRanked, URIRef(node))
+            self.add(node, RDF.type, KGE.DeletedTriple)
+            for name in ("head", "relation", "tail"):
+                self.add(node, KGE[name], Literal(triple[name]))
+            for name, value in (
+                ("headRank", triple["head_rank"]),
+                ("tailRank", triple["tail_rank"]),
+            ):
+                self.add(node, KGE[name], Literal(float(value), datatype=XSD.double))
+
     def files(self, folder: Path, base_url: str | None) -> None:
         for name, media_type in FILES.items():
-            recorded = self._manifest.files.get(f"embeddings/{name}")
-            path = folder / "embeddings" / name
+            recorded = self._manifest.files.get(f"{FOLDER}/{name}")
+            path = folder / FOLDER / name
             if recorded is None or not path.exists():
                 continue  # a version from before there was such a file, or without files by now
-            inside = f"{self._manifest.version:06d}/embeddings/{quote(name)}"
+            inside = f"{folder_name(self._manifest.version)}/{FOLDER}/{quote(name)}"
             served = f"{base_url.rstrip('/')}/{inside}" if base_url else path.resolve().as_uri()
             size = Literal(recorded["bytes"], datatype=XSD.nonNegativeInteger)
             value = Literal(recorded["sha256"], datatype=XSD.hexBinary)
@@ -259,29 +252,3 @@ def _without_secrets(url: str) -> str:
     parts = urlsplit(url)
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
     return urlunsplit(bare)
-
-
-def _measures(report: dict[str, Any]) -> list[_Measure]:
-    """All metrics of a report in JSON that have a finite value."""
-    found = _quality_measures(report["quality"])
-    found += _named(_VALIDATION, report.get("validation") or {})
-    for kind, change in (report.get("stability") or {}).items():
-        if change is not None:
-            sampled = change["sample"] < change["shared"]
-            values = {"nmc": change["nmc"], "error": change["error"] if sampled else None}
-            names = {"nmc": f"{kind}MeanChange", "error": f"{kind}MeanChangeError"}
-            found += _named(names, values)
-    found += _named(_PHASES, report["seconds"])
-    found.append(("seconds", sum(report["seconds"].values())))
-    found += _named(_COST, report["cost"])
-    return found + _named(_REPORT, report)
-
-
-def _quality_measures(quality: dict[str, float] | None) -> list[_Measure]:
-    """The metrics of link prediction, if it was measured."""
-    return _named(_QUALITY, quality or {})
-
-
-def _named(names: dict[str, str], values: dict[str, Any]) -> list[_Measure]:
-    chosen = ((name, values.get(key)) for key, name in names.items())
-    return [(name, value) for name, value in chosen if value is not None and math.isfinite(value)]

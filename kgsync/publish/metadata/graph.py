@@ -79,7 +79,7 @@ class MetadataGraph:
         """
         rows = store.select(queries.load("_head").bind(graph=self.graph))
         if not rows:
-            if store.select(queries.load("_is_empty").bind(graph=self.graph)):
+            if store.select(queries.load("_has_triples").bind(graph=self.graph)):
                 raise PermanentStoreError(
                     f"<{self.graph}> in {store.label} holds triples that kgsync did not write; "
                     "set publish.graph to another graph"
@@ -105,16 +105,14 @@ class MetadataGraph:
     ) -> None:
         """Describe a version, replacing an earlier description; it is not current yet.
 
+        The caller has seen by `head` that the graph is ours.
+
         Args:
             store: Where the graph is.
             manifest: What is recorded of the version.
             folder: Its folder in the state, with its files.
             endpoint: Address of the endpoint that the graph was read from, if it was one.
-
-        Raises:
-            PermanentStoreError: The graph belongs to someone else.
         """
-        self.head(store)
         version, run = self.version_iri(manifest.version), self.run_iri(manifest.version)
         triples = describe(
             self.graph,

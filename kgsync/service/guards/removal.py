@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from kgsync.errors import LargeRemovalError
-from kgsync.graph.reading import Reading
-from kgsync.source.reading import named
+from kgsync.source.reading import version_in_words
 from kgsync.source.settings import ReadingSettings
 from kgsync.state.transaction import Transaction
 
@@ -16,11 +14,9 @@ __all__ = ["RemovalGuard", "guard"]
 
 @dataclass(frozen=True)
 class RemovalGuard:
-    """Refuses a version that removes more of the graph than `max_removed`."""
+    """Rejects a version that removes more of the graph than `max_removed`."""
 
     settings: ReadingSettings
-    accepts: Callable[[Reading], bool]
-    """Whether a user has accepted a reading."""
 
     def check(self, draft: Transaction) -> None:
         """Check that not too many edges are removed.
@@ -29,11 +25,11 @@ class RemovalGuard:
             LargeRemovalError: Too many are.
         """
         reading, limit = draft.reading, self.settings.source.max_removed
-        if reading is None or reading.removed_share <= limit or self.accepts(reading):
+        if reading is None or reading.removed_share <= limit:
             return
         error = LargeRemovalError(
-            f"{named(reading.version)} would remove {reading.removed_share:.0%} of the edges, "
-            f"more than max_removed = {limit:.0%}; if intended, run `kgsync accept`, or "
+            f"{version_in_words(reading.version)} would remove {reading.removed_share:.0%} of the "
+            f"edges, more than max_removed = {limit:.0%}; if intended, run `kgsync accept`, or "
             "step with --allow-large-removal"
         )
         error.removed_share = reading.removed_share

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kgsync.common.listener import AnyListener
-    from kgsync.service.run_status import RunFile
+    from kgsync.service.run_file import RunFile
 
 __all__ = ["run_listeners"]
 

@@ -15,7 +15,7 @@ from kgsync.common.events import (
     StoreWaited,
 )
 from kgsync.errors import KgsyncError
-from kgsync.service.run_status import RunFile, moment
+from kgsync.service.run_file import RunFile, moment
 
 __all__ = ["LogListener", "listener"]
 
@@ -33,7 +33,7 @@ class LogListener:
         """Log an event, or not."""
         match event:
             case Committed(version, graph_version, action, seconds):
-                done = f"version {version}: {action} from {graph_version}"
+                done = f"version {version} of {graph_version}: {action}"
                 _log.info("%s: %s in %.1f s", self._name, done, seconds)
                 for warning in event.warnings:
                     _log.warning("%s: %s", self._name, warning)

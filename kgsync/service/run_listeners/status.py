@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kgsync.common.events import (
+    ROLLED_BACK,
     Committed,
     Event,
     Paused,
@@ -16,7 +17,7 @@ from kgsync.common.events import (
     ScheduleEnded,
     StoreWaited,
 )
-from kgsync.service.run_status import RunFile, moment
+from kgsync.service.run_file import RunFile, moment
 
 __all__ = ["StatusListener", "listener"]
 
@@ -42,7 +43,7 @@ class StatusListener:
         match event:
             case PhaseStarted(phase) if phase in _LONG:
                 changes = {"phase": phase}
-            case Committed():
+            case Committed(action=action) if action != ROLLED_BACK:
                 changes = {"commits": status.commits + 1}
             case RunStarted():
                 changes = {"last_start": moment(), "last_end": None, "next_run": None}
@@ -66,7 +67,7 @@ class StatusListener:
                 changes = _ended(event)
             case ScheduleEnded(error):
                 changes = {**_ended(RunEnded("error")), **_last_error(str(error) or repr(error))}
-                changes["stopped"] = moment()
+                changes |= {"stopped": moment(), "running": False}
         return changes
 
 

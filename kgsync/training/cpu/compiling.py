@@ -12,10 +12,12 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import numba
@@ -27,19 +29,22 @@ from kgsync.common.cost import Cost
 from kgsync.common.kernels import Kernel
 from kgsync.common.locks import NoLocksError, take_lock
 from kgsync.errors import ConfigError
-from kgsync.evaluation import ranking
+from kgsync.evaluation import counting, ranking
 from kgsync.graph.hashing import Hashes
-from kgsync.models import MODELS, distances, model_class
+from kgsync.models import MODELS, is_registered, model_class, register
 from kgsync.models.base import Kind, Model
+from kgsync.models.declaration import ModelDeclaration
+from kgsync.models.parts import distances
 from kgsync.models.settings import ModelSettings, Norm
-from kgsync.training.cpu.linking import kernels_of, label_of
+from kgsync.training.cpu.kernel_texts import digest_of_texts
+from kgsync.training.cpu.linking import PLUGIN, kernels_of, label_of
+from kgsync.training.cpu.plugin_kernels import modules_of_plugin
 from kgsync.training.cpu.pretraining import CpuPretrainer
-from kgsync.training.cpu.texts import digest_of_texts
 from kgsync.training.cpu.trainer import CpuTrainer
-from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.order import NewElement
-from kgsync.training.pretraining import PretrainingRates
+from kgsync.training.initial.evidence import Evidence, KeyedNegatives
+from kgsync.training.initial.order import NewElement
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.torch_backend.pretraining import PretrainingRates
 
 __all__ = ["load_kernels"]
 
@@ -75,10 +80,10 @@ def load_kernels(
         for group in groups
         if None not in (folders := [kernel.stats.cache_path for kernel in group.kernels(settings)])
     ]
-    _compile_once(caches, settings, waiting)
-    for group in groups:
-        for part in group.calls:
-            part(settings)
+    with _compiled_once(caches, settings, waiting):
+        for group in groups:
+            for part in group.calls:
+                part(settings)
 
 
 class _Cache(NamedTuple):
@@ -96,12 +101,16 @@ class _Cache(NamedTuple):
         return self.folders[0] / f"{text}{_STAMP}"
 
 
-def _compile_once(
+@contextmanager
+def _compiled_once(
     caches: list[_Cache],
     settings: ModelSettings | None = None,
     waiting: Callable[[str], None] = lambda _: None,
-) -> None:
+) -> Iterator[None]:
     """Have caches filled that have no stamp, all by one process: to start it takes a second.
+
+    If that process cannot, the calls inside of this context compile the kernels. Nobody else does
+    so at the same time, and the stamps are written at the end.
 
     Args:
         caches: Always in the same order, as they are locked one after the other.
@@ -125,18 +134,32 @@ def _compile_once(
                 locks.append(lock.fileno())
                 empty.append(cache)
         if not empty:
+            yield
             return
         of_model = any(cache.label for cache in empty)
         kernels = f"kernels of {MODELS[settings.name].title}" if of_model else "ranking kernels"
         waiting(f"compiling the {kernels}; this happens once")
         for cache in empty:
             _remove_others(cache)
-        _fill(empty, settings, locks)
+        ended = _fill(empty, settings, locks)
+        if ended == 0:
+            held.close()
+        yield
+        if ended > 0:  # else it was killed, and may do better the next time
+            for cache in empty:
+                cache.stamp.touch()
 
 
-def _fill(caches: list[_Cache], settings: ModelSettings, locks: list[int]) -> None:
-    """Have another process compile, which holds the locks on if this one is killed."""
-    values = settings.name, settings.norm, [(each.group, str(each.stamp)) for each in caches]
+def _fill(caches: list[_Cache], settings: ModelSettings, locks: list[int]) -> int:
+    """Have another process compile, which holds the locks on if this one is killed.
+
+    Returns:
+        Its exit code.
+    """
+    name = settings.name
+    modules = modules_of_plugin(name) if is_registered(name) else []
+    groups = [(each.group, each.label, str(each.stamp)) for each in caches]
+    values = name, settings.norm, groups, modules
     # Looking for garbage would take a tenth of the time of a process that ends soon.
     code = f"import gc; gc.disable(); import {__name__} as c; c._compile(*{values!r})"
     # It finds what this process finds.
@@ -152,9 +175,7 @@ def _fill(caches: list[_Cache], settings: ModelSettings, locks: list[int]) -> No
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         _log.warning("the kernels are compiled by this process, as another could not: %s", reason)
-        if done.returncode > 0:  # else it was killed, and may do better the next time
-            for cache in caches:
-                cache.stamp.touch()  # what this one compiles is kept
+    return done.returncode
 
 
 def _remove_others(cache: _Cache) -> None:
@@ -165,22 +186,50 @@ def _remove_others(cache: _Cache) -> None:
     text, label = _text(), cache.label
     stamps = list(cache.folders[0].glob(f"kgsync-*{_STAMP}"))
     old = [stamp for stamp in stamps if not stamp.name.startswith(text)]
+    if PLUGIN in label:  # what the same model was before is removed too
+        label = f"{label.partition(PLUGIN)[0]}{PLUGIN}*"
     # Without a stamp of this text, nobody knows what the files were compiled from.
     ours = f"*-{label}-*.nb[ic]" if label and stamps and not old else "*.nb[ic]"
+    old += cache.folders[0].glob(f"{text}-{label}{_STAMP}")
     for file in (*(file for folder in cache.folders for file in folder.glob(ours)), *old):
         file.unlink(missing_ok=True)
 
 
-def _compile(model: str, norm: Norm, groups: list[tuple[str, str]]) -> None:
-    """What the other process does: fill caches by the names of their groups and their stamps."""
+def _compile(
+    model: str, norm: Norm, groups: list[tuple[str, str, str]], modules: list[str]
+) -> None:
+    """What the other process does.
+
+    Args:
+        model: Name of the model.
+        norm: Its norm.
+        groups: Names of the groups to compile, the labels of their caches, and their stamps.
+        modules: What to import to know the model.
+
+    Raises:
+        LookupError: They declare no such model, or another one.
+    """
+    for module in modules:
+        _register(import_module(module), model)
+    if model not in MODELS:
+        raise LookupError(f"no module that can be imported declares the model {model}")
     alike = ModelSettings(model, norm=norm)
-    for name, stamp in groups:
+    for name, label, stamp in groups:
         group = _GROUPS[name]
+        if group.label(alike) != label:
+            raise LookupError(f"{', '.join(modules)} declares another model {model}")
         # The kernels of all models are the same unless they have a label.
         for settings in [alike] if group.label(alike) else [ModelSettings(each) for each in MODELS]:
             for part in group.calls:
                 part(settings)
         Path(stamp).touch()
+
+
+def _register(module: ModuleType, model: str) -> None:
+    """Register the model that a module declares, if importing it has not."""
+    for value in vars(module).values():
+        if isinstance(value, ModelDeclaration) and value.name == model and model not in MODELS:
+            register(value)
 
 
 def _train(settings: ModelSettings) -> None:
@@ -208,7 +257,7 @@ def _rank(settings: ModelSettings) -> None:
     model, triples = _little(settings), _TRIPLES
     rows, relation = model.rows("entity", slice(0, 1)), model.rows("relation", slice(0, 1))
     model.score_tails(rows, relation, model.rows("entity", slice(None)))
-    ranking.ranks(model, triples, ranking.KnownTriples(triples, 1), "tail", _MEGABYTES)
+    ranking.ranks(model, triples, ranking.KnownTriples(triples), "tail", _MEGABYTES)
 
 
 def _little(settings: ModelSettings) -> Model:
@@ -241,7 +290,7 @@ class _Group(NamedTuple):
 
 _RANKING = _Group(
     "ranking",
-    lambda _: [ranking._count_ranks, cast("Kernel", distances._fill).dispatcher],
+    lambda _: [counting._count, cast("Kernel", distances._fill).dispatcher],
     (_rank,),
     lambda _: "",
 )

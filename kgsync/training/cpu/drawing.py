@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.common.compiled import compiled
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.graph.snapshot import KeyLayout
 from kgsync.training.cpu.layout import triple_at
 from kgsync.training.cpu.memory import prefetch
 from kgsync.training.cpu.randomness import below, mix_number
 from kgsync.training.samplers import DenseQueries, dense_queries, head_shares
-from kgsync.training.settings import Corruption
+from kgsync.training.settings import NegativeSampling
 
 __all__ = [
     "Corruptions",
@@ -51,7 +51,7 @@ class Corruptions(NamedTuple):
 
 
 def hash_set(
-    triples: TripleRows, entities: int, relations: int, corruption: Corruption = "uniform"
+    triples: TripleRows, entities: int, relations: int, sampling: NegativeSampling = "uniform"
 ) -> HashSet:
     """The set of triples over so many entity and relation rows."""
     layout = KeyLayout.for_sizes(entities, relations)
@@ -61,15 +61,15 @@ def hash_set(
     keys = np.full(size, _EMPTY)
     _insert(keys, packed)
     bits = np.uint64(layout.entity_bits), np.uint64(layout.relation_bits)
-    tail_shares = 1 - head_shares(triples, relations, corruption)
+    tail_shares = 1 - head_shares(triples, relations, sampling)
     return HashSet(keys, *bits, entities, (tail_shares * 2.0**64).astype(np.uint64))
 
 
 def corruptions_of(
-    triples: TripleRows, entities: int, relations: int, corruption: Corruption = "uniform"
+    triples: TripleRows, entities: int, relations: int, sampling: NegativeSampling = "uniform"
 ) -> Corruptions:
     """Negative sampling that avoids these triples; see `hash_set`."""
-    known = hash_set(triples, entities, relations, corruption)
+    known = hash_set(triples, entities, relations, sampling)
     return Corruptions(known, dense_queries(triples, entities, relations))
 
 

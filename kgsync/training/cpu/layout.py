@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kgsync.common.compiled import FAST, compiled
 from kgsync.models.base import Kind, Model
-from kgsync.models.kernels import Triple
+from kgsync.models.parts.kernels import Triple
 
 __all__ = ["Parameters", "Tables", "inlined", "kernel", "parameters_of", "tables_of", "triple_at"]
 
@@ -18,7 +18,7 @@ Matrix = NDArray[np.float32]
 kernel = compiled(FAST, inner=True)
 """Compiles a function that other compiled functions call, whatever the model."""
 inlined = compiled(FAST, inline=True, inner=True)
-"""The same for what becomes part of its callers; see `kgsync.models.loops.inlined`."""
+"""The same for what becomes part of its callers; see `kgsync.models.parts.loops.inlined`."""
 
 
 class Tables(NamedTuple):

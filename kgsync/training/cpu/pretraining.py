@@ -12,15 +12,15 @@ import numpy as np
 
 from kgsync.common.cost import Cost
 from kgsync.models.base import Model
-from kgsync.models.kernels import OWN
+from kgsync.models.parts.kernels import OWN
 from kgsync.training.cpu.drawing import hash_set
-from kgsync.training.cpu.elements import Elements, Part, Scratch
-from kgsync.training.cpu.keyed import Source
+from kgsync.training.cpu.keyed_negatives import Source
 from kgsync.training.cpu.layout import Tables, parameters_of, tables_of
 from kgsync.training.cpu.linking import kernels_of
-from kgsync.training.evidence import Evidence, KeyedNegatives
-from kgsync.training.pretraining import PretrainingRates
+from kgsync.training.cpu.pretraining_kernels import Elements, Part, Scratch
+from kgsync.training.initial.evidence import Evidence, KeyedNegatives
 from kgsync.training.threads import on_threads
+from kgsync.training.torch_backend.pretraining import PretrainingRates
 
 __all__ = ["CpuPretrainer"]
 

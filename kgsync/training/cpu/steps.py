@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kgsync.common.kernels import FAST, Slot
 from kgsync.common.kernels import kernel as marked
-from kgsync.models.kernels import (
+from kgsync.models.parts.kernels import (
     Pair,
     Triple,
     add_constraint,
@@ -18,11 +18,11 @@ from kgsync.models.kernels import (
     score,
     score_pair,
 )
-from kgsync.models.loops import function
+from kgsync.models.parts.loops import function
+from kgsync.models.parts.loss_kernels import slopes
 from kgsync.training.cpu.drawing import Corruptions, draw_into
 from kgsync.training.cpu.layout import Parameters, Tables, inlined, kernel, triple_at
 from kgsync.training.cpu.memory import borrow
-from kgsync.training.cpu.slopes import slopes
 from kgsync.training.cpu.sums import fetch_ahead, forget, move_all, place
 
 __all__ = ["Learner", "Pairs", "run_batches"]
@@ -37,8 +37,8 @@ class Learner(NamedTuple):
 
     parameters: Parameters
     tables: Tables
-    squares: Tables
-    """Adagrad's sums."""
+    states: Tables
+    """What the optimiser keeps of the tables."""
     moving: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     """For entities and relations, whether a row may move."""
     source: Corruptions
@@ -58,6 +58,8 @@ class Pairs(NamedTuple):
     """Ends of the batches, from 0."""
     seed: np.uint64
     """Key of the random numbers."""
+    share: np.float32
+    """Weight of a score in a loss that is averaged; 0 averages over the batch."""
 
 
 @marked(FAST, nogil=True)
@@ -95,7 +97,7 @@ def run_batches(
             count += false[at, 0] >= 0
         if count == 0:
             continue
-        share = np.float32(0.5 / count)
+        share = pairs.share if pairs.share > 0 else np.float32(0.5 / count)
         loss, steps = _gradients(
             learner, true, false, share, np.float32(rate if at_once else 0), scratch
         )
@@ -189,7 +191,7 @@ def _places_of(triple: Any, entities: Any, relations: Any) -> Any:
 @function
 def _apply(learner: Any, share: Any, rate: Any, scratch: Any) -> Any:
     """Move the rows that have sums; returns the loss by constraint and penalty."""
-    tables, squares, sums = learner.tables, learner.squares, scratch.sums
+    tables, states, sums = learner.tables, learner.states, scratch.sums
     loss = 0.0
     if _CONSTRAINED:
         loss += add_constraint(tables, scratch.relations, sums)
@@ -197,11 +199,11 @@ def _apply(learner: Any, share: Any, rate: Any, scratch: Any) -> Any:
     entities, relations = scratch.entities, scratch.relations
     may, might = learner.moving
     kinds = (
-        (entities, may, tables.entity, squares.entity, sums.entity),
-        (entities, may, tables.entity2, squares.entity2, sums.entity2),
-        (relations, might, tables.relation, squares.relation, sums.relation),
-        (relations, might, tables.relation2, squares.relation2, sums.relation2),
+        (entities, may, tables.entity, states.entity, sums.entity),
+        (entities, may, tables.entity2, states.entity2, sums.entity2),
+        (relations, might, tables.relation, states.relation, sums.relation),
+        (relations, might, tables.relation2, states.relation2, sums.relation2),
     )
-    for places, moving, table, squared, gradients in kinds:
-        loss += move_all(places, moving, table, squared, gradients, rate, penalty)
+    for places, moving, table, state, gradients in kinds:
+        loss += move_all(places, moving, table, state, gradients, rate, penalty)
     return loss

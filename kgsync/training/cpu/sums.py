@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.common.kernels import Slot
-from kgsync.models.loops import function
+from kgsync.models.parts.loops import function
+from kgsync.models.parts.optimizer_kernels import move
 from kgsync.training.cpu.layout import Matrix, Tables, inlined, kernel
 from kgsync.training.cpu.memory import fetch
-from kgsync.training.optimizers import EPSILON
 
 __all__ = [
-    "ADAGRAD",
     "Places",
     "Scratch",
     "fetch_ahead",
@@ -26,8 +24,8 @@ __all__ = [
 ]
 
 _AHEAD = 8
-ADAGRAD: Any = Slot("ADAGRAD")
-"""Whether gradients are scaled by the sums of their squares."""
+_HAS_STATE: Any = Slot("HAS_STATE")
+"""Whether the optimiser keeps anything."""
 
 
 class Places(NamedTuple):
@@ -109,7 +107,7 @@ def move_all(
     places: Any,
     moving: Any,
     table: Any,
-    squares: Any,
+    states: Any,
     sums: Any,
     rate: Any,
     penalty: Any,
@@ -120,7 +118,7 @@ def move_all(
         places: Which rows have gradients, and where.
         moving: Whether a row may move.
         table: The rows.
-        squares: Adagrad's sums of squares.
+        states: What the optimiser keeps of them.
         sums: The gradients.
         rate: Learning rate.
         penalty: Weight of the mean square of a row each time it is used.
@@ -133,35 +131,13 @@ def move_all(
         row = places.rows[at]
         if at + _AHEAD < used:
             fetch(table, places.rows[at + _AHEAD], to_write=True)
-            if ADAGRAD:
-                fetch(squares, places.rows[at + _AHEAD], to_write=True)
+            if _HAS_STATE:
+                fetch(states, places.rows[at + _AHEAD], to_write=True)
         step = rate if moving[row] else np.float32(0)
         weight = np.float32(penalty * places.uses[at] / width)
-        if ADAGRAD:
-            loss += weight * _move_adagrad(table[row], squares[row], sums[at], step, weight)
-        else:
-            _move(table[row], sums[at], step)
+        loss += weight * move(table[row], states[row], sums[at], step, weight)
         sums[at] = 0
     return loss
-
-
-@function
-def _move(vector: Any, gradient: Any, step: Any) -> None:
-    for i in range(len(vector)):
-        vector[i] -= step * gradient[i]
-
-
-@function
-def _move_adagrad(vector: Any, squares: Any, gradient: Any, step: Any, weight: Any) -> Any:
-    """Returns the sum of the squares of the vector before."""
-    total: Any = np.float32(0)
-    double, epsilon = np.float32(2) * weight, np.float32(EPSILON)
-    for i in range(len(vector)):
-        by = gradient[i] + double * vector[i]
-        total += vector[i] * vector[i]
-        squares[i] += by * by
-        vector[i] -= step * by / (sqrt(squares[i]) + epsilon)
-    return total
 
 
 @inlined

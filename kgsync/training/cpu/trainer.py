@@ -6,22 +6,25 @@ import math
 from typing import Any
 
 import numpy as np
-import torch
 
 from kgsync.common.cost import Cost
 from kgsync.errors import TrainingError
-from kgsync.graph.living import TripleRows
-from kgsync.models.base import Model
+from kgsync.graph.active import TripleRows
+from kgsync.models.base import Model, Rows
+from kgsync.models.losses import LOSSES
+from kgsync.models.optimizers import OPTIMIZERS
 from kgsync.training.cpu.drawing import corruptions_of, draw_all
 from kgsync.training.cpu.layout import parameters_of, tables_of
 from kgsync.training.cpu.linking import kernels_of
 from kgsync.training.cpu.randomness import shuffle
 from kgsync.training.cpu.steps import Learner, Pairs
 from kgsync.training.cpu.sums import scratch_for
+from kgsync.training.moving import with_training_triples
 from kgsync.training.progress import NOT_FINITE
 from kgsync.training.samplers import CorrectedSampler
-from kgsync.training.settings import Corruption
+from kgsync.training.settings import NegativeSampling
 from kgsync.training.threads import on_threads
+from kgsync.training.torch_backend.optimizers import fresh_states
 
 __all__ = ["CpuTrainer"]
 
@@ -39,7 +42,8 @@ class CpuTrainer:
         threads: int = 1,
         *,
         at_once: bool = False,
-        corruption: Corruption = "uniform",
+        sampling: NegativeSampling = "uniform",
+        states: Rows | None = None,
     ) -> None:
         """Prepare for training.
 
@@ -51,21 +55,19 @@ class CpuTrainer:
             cost: Counters to increase.
             threads: Threads that take batches, or parts of them, in turn, without locks.
             at_once: Take a step after every pair instead of once per batch; for SGD only.
-            corruption: The method of negative sampling.
+            sampling: The method of negative sampling.
+            states: The optimiser's states so far, changed in place; fresh by default.
         """
-        tables, adagrad = tables_of(model), model.info.optimizer == "adagrad"
+        tables, optimizer = tables_of(model), OPTIMIZERS[model.info.optimizer]
         self._run_batches = kernels_of(model.settings).run_batches
-        squares = tables  # which only Adagrad looks at
-        if adagrad:
-            zeros = {name: torch.zeros_like(t) for name, t in model.tables.items()}
-            squares = tables_of(model, zeros)
-        sizes = model.sizes
-        # Elements without a training triple may be drawn or deleted, but keep their vectors.
-        moving = np.zeros(sizes["entity"], bool), np.zeros(sizes["relation"], bool)
-        moving[0][train[[0, 2]].reshape(-1)] = True
-        moving[1][train[1]] = True
-        source = corruptions_of(train, sizes["entity"], sizes["relation"], corruption)
-        self._learner = Learner(parameters_of(model), tables, squares, moving, source)
+        states = states or fresh_states(model)
+        counts = model.sizes["entity"], model.sizes["relation"]
+        moving = with_training_triples(train, *counts)
+        source = corruptions_of(train, *counts, sampling)
+        masks = moving.entities, moving.relations
+        # Nobody looks at states if there are none.
+        kept = tables_of(model, states) if states else tables
+        self._learner = Learner(parameters_of(model), tables, kept, masks, source)
         self._train = np.ascontiguousarray(train.T, np.int32)
         count = len(self._train)
         self._order = np.arange(count, dtype=np.int32)
@@ -73,7 +75,7 @@ class CpuTrainer:
         # Threads with a whole batch each do not see each other's steps: two learned visibly less in
         # the first epochs than one, and as much with half a batch each (TransH's constraint then
         # counts once a part). Means over a batch cannot be shared out, nor Adagrad's steps.
-        shares = 1 if adagrad else threads
+        shares = threads if optimizer.is_linear and LOSSES[model.info.loss].is_sum else 1
         parts = max(1, min(shares * batches, count))
         lengths = [count // parts + (i < count % parts) for i in range(parts)]
         self._bounds = np.cumsum([0, *lengths])
@@ -85,7 +87,7 @@ class CpuTrainer:
         """One pass over the shuffled training triples; returns the mean loss per batch."""
         order_key, seed = self._random.integers(2**63, size=2, dtype=np.uint64)
         shuffle(self._order, order_key)
-        pairs = Pairs(self._train, _NONE, self._order, self._bounds, seed)
+        pairs = Pairs(self._train, _NONE, self._order, self._bounds, seed, _AVERAGE)
         rate, threads = np.float32(learning_rate), len(self._scratch)
 
         def run(number: int) -> Any:
@@ -124,7 +126,7 @@ class CpuTrainer:
         if not len(true):
             return 0.0
         true, false = (np.ascontiguousarray(rows, np.int32) for rows in (true, false))
-        pairs = Pairs(true, false, self._order, np.array([0, len(true)]), np.uint64(0))
+        pairs = Pairs(true, false, self._order, np.array([0, len(true)]), _ZERO, _AVERAGE)
         scratch = scratch_for(self._learner.tables, len(true))
         rate = np.float32(learning_rate)
         return self._noted([self._run_batches(self._learner, pairs, 0, 1, rate, False, scratch)])
@@ -141,3 +143,5 @@ class CpuTrainer:
 
 
 _NONE = np.empty((0, 3), np.int32)
+_ZERO = np.uint64(0)
+_AVERAGE = np.float32(0)

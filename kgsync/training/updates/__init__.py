@@ -1,29 +1,29 @@
 """Update strategies: one file per strategy, all with the same interface.
 
 A strategy is a module of this folder with a function `update`. It takes an `UpdateTask` and changes
-the task's model in place. The file name is the name of the strategy.
+the task's model in place. The file name is the name of the strategy: the setting `update.strategy`
+allows every file of this folder. A strategy that `auto` may choose also has a function
+`predicted_scores`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Protocol, cast
 
+from kgsync.training.kept import NOTHING_KEPT, Kept
 from kgsync.training.progress import Observe, TrainingRun, no_observer
 
 if TYPE_CHECKING:
     from kgsync.common.cost import Cost
     from kgsync.common.listener import Phases
+    from kgsync.graph.active import Active
     from kgsync.graph.change import ChangeSet
-    from kgsync.graph.living import Living
     from kgsync.models.base import Model
     from kgsync.training.problem import Problem
 
-__all__ = ["PAPER", "Strategy", "UpdateTask", "strategies", "strategy"]
-
-PAPER = "paper"
+__all__ = ["Prediction", "Strategy", "UpdateTask", "predicted_scores", "strategy"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class UpdateTask:
 
     model: Model
     """Its rows are those of the new version; those of surviving elements are carried over."""
-    before: Living
+    before: Active
     """The elements of the old version."""
     change: ChangeSet
     problem: Problem
@@ -43,6 +43,8 @@ class UpdateTask:
     """Counters to increase."""
     observe: Observe = no_observer
     """Sees the model at every validation."""
+    kept: Kept = NOTHING_KEPT
+    """What the updates before have left."""
 
 
 class Strategy(Protocol):
@@ -52,11 +54,18 @@ class Strategy(Protocol):
         """Change the task's model in place; returns what was done."""
 
 
-def strategies() -> list[str]:
-    """The names of all strategies."""
-    return sorted(module.name for module in iter_modules(__path__))
+class Prediction(Protocol):
+    """Predicts what an update takes."""
+
+    def __call__(self, change: ChangeSet, problem: Problem, kept: Kept) -> int:
+        """The score evaluations of an update to a change, roughly."""
 
 
 def strategy(name: str) -> Strategy:
     """A strategy by its name; the settings have checked it."""
     return cast("Strategy", import_module(f"{__name__}.{name}").update)
+
+
+def predicted_scores(name: str) -> Prediction:
+    """What predicts the score evaluations of a strategy, by its name."""
+    return cast("Prediction", import_module(f"{__name__}.{name}").predicted_scores)

@@ -1,16 +1,15 @@
-"""The paper's update (alg. TDSM_online): initial vectors, change-specific and general epochs."""
+"""The paper's update (alg. TDSM_online): all vectors move a little, in 200 epochs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from kgsync.common.cost import Cost
+from kgsync.graph.active import TripleRows
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.living import Living, TripleRows
-from kgsync.graph.split import Part
-from kgsync.graph.terms import Ids
 from kgsync.models.base import Model
 from kgsync.training.backends import trainer_for
+from kgsync.training.initial.vectors import initialize
 from kgsync.training.problem import Problem
 from kgsync.training.progress import (
     BestState,
@@ -22,7 +21,6 @@ from kgsync.training.progress import (
     no_progress,
 )
 from kgsync.training.samplers import CorrectedSampler
-from kgsync.training.starts import initialize
 from kgsync.training.updates import UpdateTask
 
 __all__ = ["change_epoch_numbers", "refresh", "update"]
@@ -31,7 +29,7 @@ __all__ = ["change_epoch_numbers", "refresh", "update"]
 def update(task: UpdateTask) -> TrainingRun:
     """Give new elements their initial vectors, then refresh all vectors."""
     progress = task.phases.listener.progress
-    with task.phases("start vectors"):
+    with task.phases("initial vectors"):
         initialize(task.model, task.before, task.problem, task.cost, progress)
     with task.phases("update"):
         return refresh(task.model, task.change, task.problem, task.cost, progress, task.observe)
@@ -59,10 +57,10 @@ def refresh(
         What happened; the model is left in its best validated state.
     """
     settings = problem.settings.update
-    rates = problem.settings.rates()
+    rates = problem.rates
     random = problem.seeds.numpy("refreshing")
     trainer = trainer_for(model, problem, random, cost)
-    corrected = CorrectedSampler(problem.train, len(problem.living.relations), random)
+    corrected = CorrectedSampler(problem.train, len(problem.active.relations), random)
     added, deleted = _changed_training_triples(change, problem)
     run = TrainingRun()
     plateau = Plateau()
@@ -92,17 +90,12 @@ def change_epoch_numbers(change_epochs: int, general_epochs: int) -> set[int]:
 
 
 def _changed_training_triples(change: ChangeSet, problem: Problem) -> tuple[TripleRows, TripleRows]:
-    """ΔE_S⁺ and that part of ΔE_S⁻ none of whose terms was deleted, as rows."""
-    added, deleted = change.part(Part.TRAIN)
-    living = problem.living
+    """ΔE_S⁺, without new elements if the settings say so, and ΔE_S⁻, as rows."""
+    added, deleted = problem.changed(change)
     if problem.settings.update.skip_new_elements:
-        old = Living(
-            _without(living.entities, change.added_entities),
-            _without(living.relations, change.added_relations),
-        )
-        added = added.where(old.all_alive(added))
-    return living.rows(added), living.rows(deleted.where(living.all_alive(deleted)))
-
-
-def _without(ids: Ids, removed: Ids) -> Ids:
-    return np.setdiff1d(ids, removed, assume_unique=True)
+        active = problem.active
+        new_entity = np.isin(active.entities, change.added_entities)
+        new_relation = np.isin(active.relations, change.added_relations)
+        heads, relations, tails = added
+        added = added[:, ~(new_entity[heads] | new_relation[relations] | new_entity[tails])]
+    return added, deleted

@@ -18,7 +18,7 @@ from kgsync.config import (
     TrainingSettings,
 )
 from kgsync.evaluation.ranking import LinkPrediction
-from kgsync.graph.living import Living, TripleRows
+from kgsync.graph.active import Active, TripleRows
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Split
 from kgsync.graph.terms import TermIndex
@@ -70,21 +70,21 @@ def problem_of(graph: Fb15k, settings: Settings, tested: int = 0, seed: int = 0)
         graph: The data.
         settings: What to do with it.
         tested: How many of the test triples are ranked; 0 for all.
-        seed: Of the start vectors.
+        seed: Of the initial vectors.
     """
     parts = graph.train, graph.valid, graph.test[:, : tested or None]
     everything = _snapshot(graph.everything)
     # All elements live, also where only some of the training triples are used.
     ids = np.arange(graph.entities, dtype=np.int32), np.arange(graph.relations, dtype=np.int32)
     split, seeds = Split(*map(_snapshot, parts)), Seeds(seed, "benchmark")
-    return Problem(Living(*ids), split, everything, TermIndex(), settings, seeds)
+    return Problem(Active(*ids), split, everything, TermIndex(), settings, seeds)
 
 
 def fresh_model(problem: Problem) -> Model:
     """A model with random vectors."""
     chosen = problem.settings.model
-    sizes = len(problem.living.entities), len(problem.living.relations)
-    generator = problem.seeds.torch("start vectors")
+    sizes = len(problem.active.entities), len(problem.active.relations)
+    generator = problem.seeds.torch("initial vectors")
     return model_class(chosen.name).random(chosen, *sizes, generator)
 
 

@@ -35,8 +35,8 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
     from kgsync.graph.snapshot import Snapshot
     from kgsync.graph.split import Splitter
     from kgsync.training.backends import warm_up
+    from kgsync.training.initial.vectors import carry_over, initialize
     from kgsync.training.offline import train_offline
-    from kgsync.training.starts import carry_over, initialize
     from kgsync.training.threads import use_threads
     from kgsync.training.updates.paper import refresh
     from tests.benchmarks.training import ours, synthetic
@@ -73,8 +73,8 @@ def compare(work: str, model: str, threads: int, epochs: int, sample: int) -> Nu
 
     start = time.perf_counter()
     new = synthetic.problem_of(after, terms, settings, "2")
-    updated = carry_over(trained, old.living, new)
-    initialize(updated, old.living, new, Cost())
+    updated = carry_over(trained, old.active, new)
+    initialize(updated, old.active, new, Cost())
     refresh(updated, change, new, Cost(), observe=note)
     update = time.perf_counter() - start
     # The first of the best is the state that the update returns to.

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kgsync.common.seeds import Seeds
 from kgsync.config import Settings
-from kgsync.graph.living import Living
+from kgsync.graph.active import Active
 from kgsync.graph.snapshot import Snapshot
 from kgsync.graph.split import Splitter
 from kgsync.graph.terms import TermIndex
@@ -70,4 +70,4 @@ def problem_of(edges: Snapshot, terms: TermIndex, settings: Settings, version: s
     """A version to train on, split as the settings say."""
     shares = settings.split
     split = Splitter(shares.validation, shares.test).split(edges, terms)
-    return Problem(Living.of(edges), split, edges, terms, settings, Seeds(0, version))
+    return Problem(Active.of(edges), split, edges, terms, settings, Seeds(0, version))

@@ -29,7 +29,7 @@ def update(
     from kgsync.graph.change import ChangeSet
     from kgsync.graph.split import Splitter
     from kgsync.training.backends import trainer_for, warm_up
-    from kgsync.training.starts import carry_over, initialize
+    from kgsync.training.initial.vectors import carry_over, initialize
     from kgsync.training.threads import use_threads
     from kgsync.training.updates.paper import refresh
     from tests.benchmarks.training import ours, synthetic
@@ -57,8 +57,8 @@ def update(
     change = ChangeSet.between(before, after, terms, Splitter(0, 0))
     new = synthetic.problem_of(after, terms, settings, "2")
     times.append(time.perf_counter())
-    model = carry_over(trained, old.living, new)
-    initialize(model, old.living, new, Cost())
+    model = carry_over(trained, old.active, new)
+    initialize(model, old.active, new, Cost())
     times.append(time.perf_counter())
     refresh(model, change, new, Cost())
     times.append(time.perf_counter())
@@ -71,7 +71,7 @@ def update(
         "deleted": len(change.deleted_triples),
         "newcomers": len(change.added_entities),
         "edges": len(after),
-        "entities": len(new.living.entities),
+        "entities": len(new.active.entities),
     }
 
 
@@ -97,7 +97,7 @@ def table(size: float, share: float, threads: int, old_epochs: int, steps: Steps
     head = [
         "",
         "change set, s",
-        "start vectors, s",
+        "initial vectors, s",
         label,
         "total, s",
         "peak MB",

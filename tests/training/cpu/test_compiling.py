@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 from kgsync.config import ModelSettings
 from kgsync.errors import ConfigError
 from kgsync.training.cpu import compiling
+from kgsync.training.cpu.kernel_texts import digest_of_texts
 from kgsync.training.cpu.linking import label_of
-from kgsync.training.cpu.texts import digest_of_texts
 
 
 def _stamps(folder: Path) -> list[str]:
@@ -27,6 +28,15 @@ def _training(folder: Path, settings: ModelSettings) -> compiling._Cache:
     return compiling._Cache("training", [folder], label_of(settings))
 
 
+def compile_once(
+    caches: list[compiling._Cache],
+    settings: ModelSettings | None = None,
+    waiting: Callable[[str], None] = lambda _: None,
+) -> None:
+    with compiling._compiled_once(caches, settings, waiting):
+        pass
+
+
 def test_going_back_to_an_older_text_compiles_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -34,13 +44,11 @@ def test_going_back_to_an_older_text_compiles_again(
         kernel = tmp_path / "steps.run_batches-1.py311.1.nbc"
         kernel.touch()
         monkeypatch.setattr(compiling, "_made_of", lambda name=text: name)
-        compiling._compile_once([compiling._Cache("ranking", [tmp_path])])
+        compile_once([compiling._Cache("ranking", [tmp_path])])
         assert _stamps(tmp_path) == [f"kgsync-{text}.compiled"]
         assert not kernel.exists()
         kernel.touch()
-        compiling._compile_once(
-            [compiling._Cache("ranking", [tmp_path])]
-        )  # from the same text: nothing to do
+        compile_once([compiling._Cache("ranking", [tmp_path])])  # from the same text: nothing to do
         assert kernel.exists()
 
 
@@ -50,19 +58,19 @@ def test_compiling_a_second_model_leaves_the_kernels_of_the_first(
     monkeypatch.setattr(compiling, "_made_of", lambda: "text")
     said: list[str] = []
     first, half = ModelSettings(), tmp_path / "steps.run_batches-distmult-1.py311.1.nbc"
-    compiling._compile_once([_training(tmp_path, first)], first, said.append)
+    compile_once([_training(tmp_path, first)], first, said.append)
     kept = tmp_path / "steps.run_batches-transe_l1-1.py311.1.nbc"
     for file in (kept, half):
         file.touch()
     second = ModelSettings("distmult")
-    compiling._compile_once([_training(tmp_path, second)], second, said.append)
+    compile_once([_training(tmp_path, second)], second, said.append)
     assert kept.exists()
     assert not half.exists()  # of a compiler that was killed
     assert _stamps(tmp_path) == ["kgsync-text-distmult.compiled", "kgsync-text-transe_l1.compiled"]
     assert said == [
         f"compiling the kernels of {title}; this happens once" for title in ("TransE", "DistMult")
     ]
-    compiling._compile_once([_training(tmp_path, first)], first, said.append)
+    compile_once([_training(tmp_path, first)], first, said.append)
     assert len(said) == 2
 
 
@@ -85,7 +93,7 @@ def test_one_process_compiles_all_that_is_missing(
     first, second = ModelSettings(), ModelSettings("distmult")
     for settings in (first, second):
         caches = [compiling._Cache("ranking", [ranking]), _training(training, settings)]
-        compiling._compile_once(caches, settings, said.append)
+        compile_once(caches, settings, said.append)
     assert started == [2, 1]  # the second time, only the kernels of the other model
     assert len(said) == 2
     assert _stamps(ranking) == ["kgsync-text.compiled"]
@@ -95,12 +103,26 @@ def test_one_process_compiles_all_that_is_missing(
 def test_a_compiler_that_fails_is_told_and_what_is_compiled_instead_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    compiling._compile_once([compiling._Cache("no such group", [tmp_path])])
+    with (
+        compiling._compiled_once([compiling._Cache("no such group", [tmp_path])]),
+        (tmp_path / "kgsync.lock").open("w") as lock,
+    ):
+        assert _stamps(tmp_path) == []  # before this process has compiled
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert len(_stamps(tmp_path)) == 1
     assert "as another could not: KeyError: 'no such group'" in caplog.text
     kernel = tmp_path / "steps.run_batches-1.py311.1.nbc"
     kernel.touch()
-    compiling._compile_once([compiling._Cache("no such group", [tmp_path])])
+    compile_once([compiling._Cache("no such group", [tmp_path])])
     assert kernel.exists()
+
+
+def test_without_a_compiler_an_error_while_compiling_leaves_no_stamp(tmp_path: Path) -> None:
+    cache = compiling._Cache("no such group", [tmp_path])
+    with pytest.raises(MemoryError), compiling._compiled_once([cache]):
+        raise MemoryError
+    assert _stamps(tmp_path) == []
 
 
 def test_the_compiler_does_not_import_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
@@ -109,7 +131,7 @@ def test_the_compiler_does_not_import_from_the_folder_it_is_started_in(tmp_path:
         "from pathlib import Path\n"
         "from kgsync.training.cpu import compiling\n"
         "Path('cache').mkdir()\n"
-        "compiling._compile_once([compiling._Cache('ranking', [Path('cache')])])"
+        "with compiling._compiled_once([compiling._Cache('ranking', [Path('cache')])]): pass"
     )
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
@@ -126,7 +148,8 @@ def run(command, **options):  # begins, and is killed in the middle of it
     subprocess.Popen(["cat"], pass_fds=options["pass_fds"])
     os.kill(os.getpid(), signal.SIGKILL)
 compiling.subprocess.run = run
-compiling._compile_once([compiling._Cache("ranking", [Path(sys.argv[1])])])
+with compiling._compiled_once([compiling._Cache("ranking", [Path(sys.argv[1])])]):
+    pass
 """
 
 
@@ -162,7 +185,7 @@ def test_without_a_folder_to_write_kernels_work_all_the_same(tmp_path: Path) -> 
     code = (
         "from kgsync.config import ModelSettings\n"
         "from kgsync.training.cpu.compiling import load_kernels\n"
-        "from kgsync.evaluation.ranking import _count_ranks as kernel\n"
+        "from kgsync.evaluation.counting import _count as kernel\n"
         "load_kernels(ModelSettings(), ranking_only=True)\n"
         "print(kernel.stats.cache_path, len(kernel.signatures))"
     )
@@ -188,7 +211,11 @@ def test_every_text_that_kernels_come_from_counts(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Path, "read_bytes", noted)
     assert digest_of_texts() == digest_of_texts()
-    kernels = {"cpu/steps.py", "cpu/drawing.py", "models/distances.py", "evaluation/ranking.py"}
-    constants = {"training/optimizers.py", "training/pretraining.py", "training/evidence.py"}
+    kernels = {"cpu/steps.py", "cpu/drawing.py", "parts/distances.py", "evaluation/ranking.py"}
+    constants = {
+        "torch_backend/optimizers.py",
+        "torch_backend/pretraining.py",
+        "initial/evidence.py",
+    }
     constants |= {"common/compiled.py", "common/kernels.py"}
     assert kernels | constants | {"models/transh.py"} <= read

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgsync.config import Corruption
+from kgsync.config import NegativeSampling
+from kgsync.graph.active import TripleRows
 from kgsync.graph.hashing import mix
-from kgsync.graph.living import TripleRows
 from kgsync.training.cpu.drawing import (
     corruptions_of,
     draw_all,
@@ -136,7 +136,7 @@ def test_both_sides_and_all_entities_are_drawn_alike() -> None:
 
 
 @pytest.mark.parametrize(("corruption", "share"), [("uniform", 1 / 2), ("bernoulli", 4 / 5)])
-def test_heads_are_replaced_as_often_as_asked(corruption: Corruption, share: float) -> None:
+def test_heads_are_replaced_as_often_as_asked(corruption: NegativeSampling, share: float) -> None:
     train = as_rows({(0, 0, t) for t in range(1, 5)} | {(h, 1, 0) for h in range(1, 5)})
     known = corruptions_of(train, 30, 2, corruption)
     for relation, expected in ((0, share), (1, 1 - share)):

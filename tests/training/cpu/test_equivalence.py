@@ -11,12 +11,12 @@ import torch
 
 from kgsync.common.cost import Cost
 from kgsync.errors import TrainingError
-from kgsync.graph.living import TripleRows
+from kgsync.graph.active import TripleRows
 from kgsync.models.base import Model
 from kgsync.training.cpu.drawing import corruptions_of, draw_all
 from kgsync.training.cpu.randomness import shuffle
 from kgsync.training.cpu.trainer import CpuTrainer
-from kgsync.training.epochs import Trainer
+from kgsync.training.torch_backend.trainer import Trainer
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 
 ENTITIES, RELATIONS, EDGES = 40, 4, 300
@@ -68,7 +68,7 @@ def test_steps_over_the_same_pairs_give_the_same_vectors(
     by_kernel = CpuTrainer(fast, train, 1, np.random.default_rng(0), fast_cost)
     for turn in range(3):
         false = pairing(train, turn)
-        expected = by_torch._step(train, false, RATE)
+        expected = by_torch._steps.step(train, false, RATE)
         found = by_kernel.step(train.T, false.T, RATE)
         assert found == pytest.approx(expected, rel=1e-5)
     for name, table in slow.tables.items():
@@ -94,7 +94,7 @@ def test_epochs_of_many_batches_of_wide_vectors_give_the_same_vectors(case: Mode
         true = train[:, order]
         false = draw_all(np.ascontiguousarray(true.T, np.int32), source, seed).T.astype(np.int64)
         bounds = np.array_split(np.arange(len(order)), batches)
-        expected = [by_torch._step(true[:, at], false[:, at], RATE) for at in bounds]
+        expected = [by_torch._steps.step(true[:, at], false[:, at], RATE) for at in bounds]
         assert by_kernel.general_epoch(RATE) == pytest.approx(np.mean(expected), rel=1e-3)
     for name, table in slow.tables.items():
         torch.testing.assert_close(fast.tables[name], table, rtol=1e-3, atol=1e-3)
@@ -207,7 +207,7 @@ def test_other_settings_of_margin_and_penalty_are_heeded() -> None:
         slow, fast = twins(replace(case, settings=settings))
         train = some_triples(7)
         false = corrupted(train, 1)
-        Trainer(slow, train, 1, np.random.default_rng(0), Cost())._step(train, false, RATE)
+        Trainer(slow, train, 1, np.random.default_rng(0), Cost())._steps.step(train, false, RATE)
         CpuTrainer(fast, train, 1, np.random.default_rng(0), Cost()).step(train.T, false.T, RATE)
         for name, table in slow.tables.items():
             torch.testing.assert_close(fast.tables[name], table, rtol=1e-4, atol=1e-4)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kgsync.common.cost import Cost
 from kgsync.models.base import Kind, Model
 from kgsync.training.cpu.pretraining import CpuPretrainer
-from kgsync.training.evidence import KeyedNegatives
-from kgsync.training.pretraining import Pretrainer, PretrainingRates
+from kgsync.training.initial.evidence import KeyedNegatives
+from kgsync.training.torch_backend.pretraining import Pretrainer, PretrainingRates
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Triple
 from tests.training.newcomers import evidence, for_model

@@ -1,0 +1,1 @@
+"""The response formats of endpoints: CSV, JSON, XML and N-Triples."""

@@ -1,0 +1,1 @@
+"""Bytes and files of RDF syntaxes, and the table of versions beside them."""

@@ -1,0 +1,1 @@
+"""What several models share: distances, bilinear forms, kernels' frame, scoring with numpy."""

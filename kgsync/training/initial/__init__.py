@@ -1,0 +1,1 @@
+"""Initial vectors of new elements (alg. TDSM_init): order, evidence, closed forms, pretraining."""

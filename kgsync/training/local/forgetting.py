@@ -1,0 +1,89 @@
+"""Unlearning deleted triples: each is the negative of a pair with the paper's corrected triple.
+
+Triples that an entity lost together with many others are unlearned in every epoch: there, what is
+left says something else. One that was deleted by itself may well be as plausible as any triple that
+the model has never seen, so these are unlearned until they are like validation triples, no further.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kgsync.common.cost import Cost
+from kgsync.graph.active import TripleRows
+from kgsync.graph.split import persistent_sample
+from kgsync.models.base import Model
+from kgsync.training.kept import Kept
+from kgsync.training.local.losses import mean_loss
+from kgsync.training.problem import Problem
+from kgsync.training.samplers import CorrectedSampler
+
+__all__ = ["Forgetting"]
+
+_TOGETHER = 0.2
+"""Share of an entity's triples from which on they are said to be deleted together."""
+_UNSEEN = 5_000
+"""Validation triples that show how unseen ones are scored; measured once, then kept."""
+_NUMBER = "unseen_loss"
+
+
+class Forgetting:
+    """The pairs that unlearn deleted triples, epoch by epoch."""
+
+    share = 0.1
+    """Share of the deleted triples that an epoch unlearns."""
+
+    def __init__(
+        self, model: Model, problem: Problem, deleted: TripleRows, random: np.random.Generator
+    ) -> None:
+        """Prepare.
+
+        Args:
+            model: The model that forgets.
+            problem: The new version.
+            deleted: Deleted training triples whose terms are all active.
+            random: Source of randomness.
+        """
+        self._model, self._problem, self._random = model, problem, random
+        self._deleted = deleted
+        self._corrected = self._corrected_for(deleted)
+        ends, count = deleted[[0, 2]], len(problem.active.entities)
+        lost = np.bincount(ends.reshape(-1), minlength=count)[ends]
+        share = lost / np.maximum(lost + problem.training.degree[ends], 1)
+        self._together = share.max(axis=0, initial=0) >= _TOGETHER
+        self._singly = True
+        self._wanted = 0.0
+
+    def pairs(self) -> tuple[TripleRows, TripleRows]:
+        """Positives and negatives of one epoch."""
+        drawn = self._random.random(self._deleted.shape[1]) < self.share
+        chosen = self._deleted[:, drawn & (self._together | self._singly)]
+        return self._corrected.draw(chosen), chosen
+
+    def measure_unseen(self, kept: Kept, cost: Cost) -> Kept:
+        """Learn how unseen triples are scored, or recall it; returns what is kept."""
+        known, held_out = kept.number(_NUMBER), self._problem.split.validation
+        if known is None and len(held_out):
+            sample = persistent_sample(held_out, self._problem.terms, _UNSEEN)
+            unseen = self._problem.active.rows(sample)
+            positive = self._corrected_for(unseen).draw(unseen)
+            known = mean_loss(self._model, positive, unseen, cost)
+        self._wanted = known or 0.0
+        return kept if known is None else kept.with_numbers(**{_NUMBER: known})
+
+    def look(self, cost: Cost) -> None:
+        """See whether triples that were deleted by themselves are like unseen ones already."""
+        singly = self._deleted[:, ~self._together]
+        if singly.shape[1]:
+            loss = mean_loss(self._model, self._corrected.draw(singly), singly, cost)
+            self._singly = loss > self._wanted
+
+    def _corrected_for(self, triples: TripleRows) -> CorrectedSampler:
+        """The paper's corrected triples, from training triples that share terms with given ones."""
+        train, relations = self._problem.training, len(self._problem.active.relations)
+        ends = (train.with_ends(np.unique(triples[side]), side) for side in (0, 2))
+        near = train.take(np.unique(np.concatenate(list(ends))))
+        near = near[:, np.isin(near[1], triples[1])]
+        if not near.shape[1]:
+            near = train.take(np.arange(min(1, len(train))))
+        return CorrectedSampler(near, relations, self._random)

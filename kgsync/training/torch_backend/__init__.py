@@ -1,0 +1,1 @@
+"""The torch backend: the reference for the kernels, and any device."""

@@ -1,0 +1,98 @@
+"""All vectors move, at the full rate, and what has changed counts more: for large changes.
+
+Epochs over all training triples at the full rate, in which added ones come several times and some
+deleted ones are unlearned; then the rate falls. It takes at most two fifths of training anew,
+and vectors stay where they are as far as the graph does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kgsync.graph.change import ChangeSet
+from kgsync.training.backends import pair_trainer_for, trainer_for
+from kgsync.training.initial.vectors import initialize
+from kgsync.training.kept import Kept
+from kgsync.training.local.forgetting import Forgetting
+from kgsync.training.moving import PairSteps, with_training_triples
+from kgsync.training.problem import Problem
+from kgsync.training.progress import BestState, TrainingRun
+from kgsync.training.states import carried_states
+from kgsync.training.updates import UpdateTask
+from kgsync.training.work import scores_of_retraining
+
+__all__ = ["predicted_scores", "update"]
+
+_EPOCHS = 160
+"""Epochs at the most."""
+_SHARE = 0.4
+"""Work at the most, as a share of that of retraining."""
+_FALLING = 0.25
+"""Share of the epochs in which the rate falls."""
+_REPEATS = 4
+"""How often an added triple comes per epoch."""
+_EVERY = 5
+"""Epochs between looks at the deleted triples."""
+
+
+def update(task: UpdateTask) -> TrainingRun:
+    """Move all rows."""
+    progress = task.phases.listener.progress
+    with task.phases("initial vectors"):
+        initialize(task.model, task.before, task.problem, task.cost, progress)
+    with task.phases("update"):
+        return _train(task)
+
+
+def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
+    """The score evaluations of an update."""
+    added, deleted = problem.changed(change)
+    triples, repeated = len(problem.training), added.shape[1]
+    pairs = triples + (_REPEATS - 1) * repeated + Forgetting.share * deleted.shape[1]
+    return int(2 * pairs * _epochs(triples, repeated, problem, kept))
+
+
+def _epochs(triples: int, added: int, problem: Problem, kept: Kept) -> int:
+    """How many epochs are taken: bounded by their number and by their work."""
+    pairs = triples + (_REPEATS - 1) * added
+    retraining = scores_of_retraining(problem, kept)
+    return max(1, min(_EPOCHS, round(_SHARE * retraining / (2 * max(1, pairs)))))
+
+
+def _train(task: UpdateTask) -> TrainingRun:
+    model, problem, run = task.model, task.problem, TrainingRun()
+    train, rate = problem.train, problem.rates.training
+    if not train.shape[1]:
+        return run
+    random = problem.seeds.numpy("wide update")
+    added, deleted = problem.changed(task.change)
+    states = carried_states(model, task.before, problem, task.kept)
+    repeated = np.concatenate([train, np.tile(added, _REPEATS - 1)], axis=1)
+    trainer = trainer_for(model, problem, random, task.cost, states, triples=repeated)
+    sizes = model.sizes["entity"], model.sizes["relation"]
+    batch = max(1, train.shape[1] // problem.settings.training.batches)
+    unlearner = pair_trainer_for(
+        model,
+        with_training_triples(train, *sizes),
+        PairSteps(max(1, min(batch, deleted.shape[1] // 20)), 0.5 / batch),
+        problem.settings.run,
+        task.cost,
+        states,
+    )
+    forgetting = Forgetting(model, problem, deleted, random)
+    kept = forgetting.measure_unseen(task.kept, task.cost)
+    epochs = _epochs(train.shape[1], added.shape[1], problem, task.kept)
+    last = max(1, round(_FALLING * epochs))
+    for epoch in range(1, epochs + 1):
+        falling = max(0, epoch - epochs + last) / last
+        scaled = rate * (1 - falling * (1 - 1 / last))
+        run.final_loss = trainer.general_epoch(scaled)
+        unlearner.run(*forgetting.pairs(), scaled)
+        run.epochs = epoch
+        if epoch % _EVERY == 0:
+            forgetting.look(task.cost)
+        task.phases.listener.progress("updating", epoch, epochs)
+    BestState(model, 1, run).restore()
+    none = (np.zeros(size, np.int64) for size in sizes)  # all rows have been trained
+    run.kept = kept.with_debts(problem.active, *none).with_states(states)
+    return run

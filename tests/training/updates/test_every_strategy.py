@@ -1,0 +1,94 @@
+"""The contract of update strategies, which every file of `kgsync/training/updates` has to meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from kgsync.common.cost import Cost
+from kgsync.common.listener import Phases, SilentListener
+from kgsync.config import RunSettings, Settings, TrainingSettings, UpdateSettings
+from kgsync.errors import ConfigError
+from kgsync.models.base import Model
+from kgsync.training.initial.vectors import carry_over
+from kgsync.training.progress import TrainingRun
+from kgsync.training.settings import strategies
+from kgsync.training.updates import UpdateTask, strategy
+from tests.models.cases import EVERY_CASE, ModelCase, assert_same_vectors
+from tests.training.graphs import Version
+from tests.training.updates.test_paper import NEW, OLD
+
+every_strategy = pytest.mark.parametrize("name", strategies())
+every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
+
+
+def _settings(case: ModelCase, name: str, **run: str) -> Settings:
+    return Settings(
+        model=case.settings,
+        training=TrainingSettings(batches=3),
+        update=UpdateSettings(
+            strategy=name, change_epochs=2, general_epochs=4, validate_every=2, pretraining_epochs=3
+        ),
+        run=RunSettings(**run),  # type: ignore[arg-type]
+    )
+
+
+def _updated(
+    case: ModelCase, name: str, old: Version = OLD, new: Version = NEW, **run: str
+) -> tuple[Model, Model, TrainingRun, Cost]:
+    """The old model, the updated one, and what was done."""
+    settings = _settings(case, name, **run)
+    active = old.active
+    before = case.random(len(active.entities), len(active.relations), dtype=torch.float32)
+    problem, cost = new.problem(settings), Cost()
+    model = carry_over(before, active, problem)
+    task = UpdateTask(model, active, old.change_to(new), problem, Phases(SilentListener()), cost)
+    return before, model, strategy(name)(task), cost
+
+
+def test_a_strategy_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"\[update\] strategy must be one of .*paper"):
+        Settings(update=UpdateSettings(strategy="magic"))
+
+
+@every_strategy
+@every_model
+def test_new_vectors_are_finite_and_the_work_is_counted(case: ModelCase, name: str) -> None:
+    _, model, run, cost = _updated(case, name)
+    assert all(bool(table.isfinite().all()) for table in model.tables.values())
+    assert model.sizes == {
+        "entity": len(NEW.active.entities),
+        "relation": len(NEW.active.relations),
+    }
+    assert run.epochs > 0
+    assert cost.score_evaluations > 0
+
+
+@every_strategy
+@every_model
+def test_the_same_change_gives_the_same_vectors(case: ModelCase, name: str) -> None:
+    first, second = (_updated(case, name)[1] for _ in range(2))
+    assert_same_vectors(first, second.tables)
+
+
+@every_strategy
+def test_torch_updates_too(name: str) -> None:
+    case = EVERY_CASE[0]
+    before, model, _, cost = _updated(case, name, backend="torch")
+    assert cost.score_evaluations > 0
+    shared = model.tables["entity"][: len(before.tables["entity"]) - 1]
+    assert not torch.equal(shared, before.tables["entity"][: len(shared)])
+
+
+@every_strategy
+def test_elements_without_a_training_triple_keep_their_vectors(name: str) -> None:
+    # Entity 8 occurs in a test triple only.
+    old = replace(OLD, test=(*OLD.test, (8, 0, 1)))
+    new = replace(NEW, test=(*NEW.test, (8, 0, 1)))
+    case = EVERY_CASE[0]
+    before, model, _, _ = _updated(case, name, old, new)
+    at_old = list(old.active.entities).index(8)
+    at_new = list(new.active.entities).index(8)
+    assert torch.equal(model.tables["entity"][at_new], before.tables["entity"][at_old])
