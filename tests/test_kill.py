@@ -72,9 +72,7 @@ def head_in_store(path: Path) -> list[str]:
     return current_versions(ox.Store(str(path)))
 
 
-@pytest.mark.parametrize(
-    "phase", thinned(PHASES, lambda phase: phase in ("update", "write", "commit", "publish"))
-)
+@pytest.mark.parametrize("phase", thinned(PHASES, lambda phase: phase in ("write", "publish")))
 def test_a_kill_at_the_start_of_a_phase_loses_nothing(
     tmp_path: Path, undisturbed: np.ndarray, phase: str
 ) -> None:

@@ -13,6 +13,7 @@ from kgsync.config import (
     ModelSettings,
     RunSettings,
     Settings,
+    SourceSettings,
     SplitSettings,
     TrainingSettings,
     UpdateSettings,
@@ -90,6 +91,7 @@ def current_versions(store: ox.Store) -> list[str]:
 def quick_settings(model: str = "transe", seed: int = 0) -> Settings:
     """Settings under which a step takes a moment, on one thread."""
     return Settings(
+        source=SourceSettings(quiet_period="0s"),
         split=SplitSettings(validation=0.1, test=0.1),
         model=ModelSettings(model, dimension=8),
         training=TrainingSettings(epochs=20, batches=4),

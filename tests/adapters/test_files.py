@@ -495,6 +495,7 @@ def test_a_history_of_files_is_synced_from_end_to_end(tmp_path: Path) -> None:
     assert (plan.graph_version, plan.way) == ("file:changes/0004", "changes")
 
 
+@pytest.mark.torture
 def test_all_versions_of_nomisma_have_the_edges_of_the_builder(real_data: Path) -> None:
     folder = real_data / "nomisma"
     if not folder.is_dir():

@@ -72,9 +72,9 @@ def ready(on_oxigraph: tuple[Server, FaultProxy]) -> tuple[Server, FaultProxy]:
 
 
 def _is_typical(case: tuple[str, str]) -> bool:
-    """Every fault while reading and counting, and typical ones in every operation."""
+    """Every fault while reading, and typical ones in every operation."""
     fault, operation = case
-    return operation in ("scan", "count") or fault in TYPICAL
+    return operation == "scan" or fault in TYPICAL
 
 
 @pytest.mark.parametrize(("fault", "operation"), thinned(CASES, _is_typical))

@@ -94,7 +94,7 @@ def written(metadata: Graph, version: int) -> int:
 
 
 @pytest.mark.parametrize("mode", ["versions", "rolling"])
-@pytest.mark.parametrize("passing", [1, 6, 9, 12, 14])
+@pytest.mark.parametrize("passing", thinned([1, 6, 9, 12, 14], {6, 12}.__contains__))
 def test_a_cut_connection_is_resumed(
     direct: Endpoint,
     through: Endpoint,
@@ -190,7 +190,7 @@ def test_a_rollback_keeps_the_figures_of_a_version(tmp_path: Path) -> None:
     ("carried_out", "action"),
     thinned(
         [(True, "rollback"), (False, "rebuild"), (False, "rollback"), (True, "rebuild")],
-        lambda case: case in ((True, "rollback"), (False, "rebuild")),
+        lambda case: case == (True, "rollback"),
     ),
 )
 def test_an_error_at_any_write_leaves_everything_whole(
@@ -232,7 +232,12 @@ def test_an_error_at_any_write_leaves_everything_whole(
     assert sync.query("lineage").column("number") == lineage
 
 
-@pytest.mark.parametrize(("mode", "move"), [("rolling", "link_literals"), ("versions", "flip")])
+@pytest.mark.parametrize(
+    ("mode", "move"),
+    thinned(
+        [("rolling", "link_literals"), ("versions", "flip")], lambda case: case[0] == "rolling"
+    ),
+)
 def test_a_rollback_killed_in_the_middle_leaves_everything_whole(
     tmp_path: Path, mode: Mode, move: str
 ) -> None:

@@ -16,10 +16,13 @@ from kgsync.graph.stores import StoreTarget
 from kgsync.state.report import StepReport
 from tests.adapters.kinds import endpoint_of
 from tests.servers.server import Server
+from tests.thinning import thinned
 from tests.worlds import EX, GRAPHS, fill, iri, quick_settings, versions
 
 KINDS = ["embedded", "rdflib", "oxigraph_server", "virtuoso"]
 EMBEDDED = {"embedded", "rdflib"}
+TYPICAL = thinned(KINDS, lambda kind: kind != "rdflib")
+"""rdflib reads the same files as the embedded store, slowly."""
 FOREIGN = f"""
 <{EX}catalogue> <http://www.w3.org/ns/dcat#hasCurrentVersion> <{EX}catalogue/9> .
 <{EX}catalogue> <http://www.w3.org/ns/dcat#hasVersion> <{EX}catalogue/9> .

@@ -15,8 +15,9 @@ import pytest
 from kgsync import queries
 from kgsync.errors import ConfigError
 from kgsync.publish.literals.datatypes import DATATYPES, decode
-from tests.queries.query_worlds import EMBEDDED, KINDS, World, living, sync_of, target_of
+from tests.queries.query_worlds import EMBEDDED, TYPICAL, World, living, sync_of, target_of
 from tests.queries_readme import by_hand, head
+from tests.thinning import thinned
 from tests.worlds import GRAPHS, fill, iri, quads, versions
 
 NS = "https://w3id.org/kgsync/ns#"
@@ -26,7 +27,7 @@ DIGITS = 1e-5
 """Virtuoso shows six digits of a double."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=TYPICAL)
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
     kind: str = request.param
     state = tmp_path_factory.mktemp(kind) / "world"
@@ -340,7 +341,9 @@ PASTED = {
 }
 
 
-@pytest.mark.parametrize("name", queries.available())
+@pytest.mark.parametrize(
+    "name", thinned(queries.available(), set(queries.available()[::3]).__contains__)
+)
 def test_a_query_may_be_pasted_into_a_client(world: World, name: str) -> None:
     """What the README says is replaced by hand; all else is a variable of SPARQL."""
     if name in FUNCTION_QUERIES and world.kind not in EMBEDDED:

@@ -13,12 +13,12 @@ from rdflib import Dataset
 from kgsync import KGSync, queries
 from kgsync.config import PublishSettings, SourceSettings
 from kgsync.errors import ConfigError
-from tests.queries.query_worlds import EMBEDDED, KINDS, embedded_store, living, sync_of, target_of
+from tests.queries.query_worlds import EMBEDDED, TYPICAL, embedded_store, living, sync_of, target_of
 from tests.servers.server import Server
 from tests.worlds import EX, GRAPHS, Edge, fill, iri, quads, quick_settings, ring, versions
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TYPICAL)
 def test_a_query_concerns_the_own_sync_unless_told_otherwise(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

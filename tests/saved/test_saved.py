@@ -27,7 +27,7 @@ from tests.saved.histories import (
 )
 
 _SAVED = json.loads((FOLDER / "checksums.json").read_text(encoding="utf-8"))
-_TYPICAL = ("demo", "distmult", "cpu"), ("demo", "transe", "torch"), ("nomisma", "transe", "cpu")
+_TYPICAL = ("demo", "distmult", "cpu"), ("demo", "transe", "torch")
 _CASES = [
     pytest.param(case, marks=[] if case in _TYPICAL else [pytest.mark.torture]) for case in cases()
 ]

@@ -23,6 +23,7 @@ from kgsync.service.run_file import RunStatus
 from kgsync.service.schedule import Schedule
 from kgsync.service.triggers import trigger_of
 from kgsync.training.backends import warm_up
+from tests.thinning import thinned
 from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, versions
 
 FAST = ScheduleSettings(every="1s", retry_after="0.2s", retry_most="0.4s")
@@ -85,7 +86,9 @@ def status_of(sync: KGSync) -> RunStatus:
     return status
 
 
-@pytest.mark.parametrize("kind", [RunStarted, RunEnded, Committed])
+@pytest.mark.parametrize(
+    "kind", thinned([RunStarted, RunEnded, Committed], lambda kind: kind is Committed)
+)
 def test_a_listener_that_fails_does_not_stop_the_schedule(
     tmp_path: Path, kind: type[Event]
 ) -> None:

@@ -140,6 +140,7 @@ def nomisma(real_data: Path) -> Path:
     return folder
 
 
+@pytest.mark.torture
 def test_the_real_history_has_the_counts_of_its_table(nomisma: Path) -> None:
     with (nomisma / "versions.tsv").open() as file:
         table = list(csv.DictReader(file, delimiter="\t"))

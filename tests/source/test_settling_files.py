@@ -30,11 +30,11 @@ def test_a_dump_that_grows_is_refused_and_taken_later(tmp_path: Path) -> None:
     dump = tmp_path / "dumps" / "kg-1.nt"
     dump.parent.mkdir()
     dump.write_text("".join(EDGES[:100]))
-    sync = sync_of(tmp_path, "2s")
+    sync = sync_of(tmp_path, "1s")
 
     def write() -> None:
         for start in range(100, 400, 50):
-            time.sleep(0.5)
+            time.sleep(0.25)
             with dump.open("a") as file:
                 file.write("".join(EDGES[start : start + 50]))
 

@@ -37,6 +37,7 @@ def compile_once(
         pass
 
 
+@pytest.mark.torture
 def test_going_back_to_an_older_text_compiles_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +53,7 @@ def test_going_back_to_an_older_text_compiles_again(
         assert kernel.exists()
 
 
+@pytest.mark.torture
 def test_compiling_a_second_model_leaves_the_kernels_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +181,7 @@ def test_numba_that_is_told_not_to_compile_can_be_imported() -> None:
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
+@pytest.mark.torture
 def test_without_a_folder_to_write_kernels_work_all_the_same(tmp_path: Path) -> None:
     # The only locator that is left is for notebooks, so numba finds no place for the cache.
     environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "IPythonCacheLocator"}

@@ -201,6 +201,7 @@ def test_vectors_that_are_no_numbers_end_the_run() -> None:
             trainer.general_epoch(RATE)
 
 
+@pytest.mark.torture  # compiles for norms that no other test uses
 def test_other_settings_of_margin_and_penalty_are_heeded() -> None:
     for case in CASES:
         settings = replace(case.settings, margin=3.0, l2_penalty=0.5)

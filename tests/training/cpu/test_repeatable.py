@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
 import hashlib
 import numpy as np, torch
@@ -30,6 +32,7 @@ print(sum(kernels_of(settings).run_batches.stats.cache_misses.values()))
 """
 
 
+@pytest.mark.torture
 def test_the_first_run_is_the_same_as_the_second(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     first, second = (
