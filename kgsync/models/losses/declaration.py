@@ -47,3 +47,5 @@ class LossDeclaration:
     is_sum: bool = False
     """Whether the loss of a batch is the sum of those of its pairs, so that threads may share out
     a batch; else it is a mean."""
+    has_margin: bool = False
+    """Whether a pair whose scores are far enough apart has no gradient any more."""

@@ -92,4 +92,5 @@ LOSS = LossDeclaration(
     create=lambda settings: MarginLoss(settings.margin),
     kernels={"slopes": _slopes, "add_evidence": _add_evidence, "of_element": _of_element},
     is_sum=True,
+    has_margin=True,
 )

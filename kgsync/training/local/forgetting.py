@@ -14,6 +14,7 @@ from kgsync.graph.active import TripleRows
 from kgsync.graph.split import persistent_sample
 from kgsync.models.base import Model
 from kgsync.training.kept import Kept
+from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.losses import mean_loss
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
@@ -29,9 +30,6 @@ _NUMBER = "unseen_loss"
 
 class Forgetting:
     """The pairs that unlearn deleted triples, epoch by epoch."""
-
-    share = 0.1
-    """Share of the deleted triples that an epoch unlearns."""
 
     def __init__(
         self, model: Model, problem: Problem, deleted: TripleRows, random: np.random.Generator
@@ -52,11 +50,12 @@ class Forgetting:
         share = lost / np.maximum(lost + problem.training.degree[ends], 1)
         self._together = share.max(axis=0, initial=0) >= _TOGETHER
         self._singly = True
+        self._share = amounts_for(problem).unlearned
         self._wanted = 0.0
 
     def pairs(self) -> tuple[TripleRows, TripleRows]:
         """Positives and negatives of one epoch."""
-        drawn = self._random.random(self._deleted.shape[1]) < self.share
+        drawn = self._random.random(self._deleted.shape[1]) < self._share
         chosen = self._deleted[:, drawn & (self._together | self._singly)]
         return self._corrected.draw(chosen), chosen
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kgsync.graph.active import TripleRows, are_among
 from kgsync.graph.row_triples import Columns, RowTriples
+from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.concern import Concern
 from kgsync.training.local.forgetting import Forgetting
 from kgsync.training.problem import Problem
@@ -14,6 +15,8 @@ from kgsync.training.samplers import head_shares
 
 __all__ = ["LocalPairs", "Negatives", "pairs_per_epoch"]
 
+_EVIDENCE = 3
+"""Triples of an entity that is trained in part, for each triple it gained or lost."""
 _ROUNDS = 16
 """Draws before a positive goes without a negative."""
 
@@ -62,13 +65,6 @@ class Negatives:
 class LocalPairs:
     """Makes the pairs of one epoch after the other."""
 
-    repeats = 8
-    """How often an added triple comes per epoch."""
-    evidence = 3
-    """Triples of an entity that is trained in part, for each triple it gained or lost."""
-    reverse = 8
-    """Least number of negatives in which an entity that moves is the false answer."""
-
     def __init__(self, problem: Problem, concern: Concern, random: np.random.Generator) -> None:
         """Find the triples around the rows that the change concerns."""
         train = problem.training
@@ -79,11 +75,12 @@ class LocalPairs:
         self.added = added = train.columns(concern.added)
         """Where the added triples are among the training triples."""
         inside = are_among(added, around)
+        repeats = amounts_for(problem).repeats
         self._fixed = np.concatenate(
             [
                 around,
-                np.tile(added[inside], self.repeats - 1),
-                np.tile(added[~inside], self.repeats),
+                np.tile(added[inside], repeats - 1),
+                np.tile(added[~inside], repeats),
             ]
         )
         self._by_entity = _Incident(train, np.flatnonzero(partly))
@@ -115,7 +112,7 @@ def pairs_per_epoch(concern: Concern, problem: Problem) -> float:
     """How many pairs an epoch is expected to have, without indexing the training triples."""
     whole, train = concern.whole, problem.training
     fixed = int(train.degree[whole.entities].sum() + train.uses[whole.relations].sum())
-    repeated = LocalPairs.repeats * concern.added.shape[1]
+    repeated = amounts_for(problem).repeats * concern.added.shape[1]
     reverse = _reverse_negatives(concern, problem)[concern.moving.entities]
     evidence = _wanted_evidence(concern)[concern.partly]
     return float(fixed + repeated + reverse.sum() + evidence.sum())
@@ -123,18 +120,18 @@ def pairs_per_epoch(concern: Concern, problem: Problem) -> float:
 
 def _wanted_evidence(concern: Concern) -> Columns:
     """For each entity, how many of its triples a sample has."""
-    return np.minimum(LocalPairs.evidence * concern.now, concern.degree)
+    return np.minimum(_EVIDENCE * concern.now, concern.degree)
 
 
 def _reverse_negatives(concern: Concern, problem: Problem) -> NDArray[np.float64]:
     """For each entity, how often it is the false answer if it moves.
 
-    This is about as often as in an epoch over all triples.
+    This is at least about as often as in an epoch over all triples.
     """
     often = len(problem.training) / max(1, len(problem.active.entities))
     share = _wanted_evidence(concern) / np.maximum(concern.degree, 1)
     share[concern.whole.entities] = 1.0
-    return max(LocalPairs.reverse, often) * share
+    return max(amounts_for(problem).reverse, often) * share
 
 
 class _Incident:

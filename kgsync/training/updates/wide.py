@@ -13,6 +13,7 @@ from kgsync.graph.change import ChangeSet
 from kgsync.training.backends import pair_trainer_for, trainer_for
 from kgsync.training.initial.vectors import initialize
 from kgsync.training.kept import Kept
+from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.forgetting import Forgetting
 from kgsync.training.moving import PairSteps, with_training_triples
 from kgsync.training.problem import Problem
@@ -48,7 +49,7 @@ def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
     """The score evaluations of an update."""
     added, deleted = problem.changed(change)
     triples, repeated = len(problem.training), added.shape[1]
-    pairs = triples + (_REPEATS - 1) * repeated + Forgetting.share * deleted.shape[1]
+    pairs = triples + (_REPEATS - 1) * repeated + amounts_for(problem).unlearned * deleted.shape[1]
     return int(2 * pairs * _epochs(triples, repeated, problem, kept))
 
 
