@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kgsync.cli.demo import build_store
+from kgsync.cli.commands.demo import build_store
 from kgsync.config import Settings, load_settings
 from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store, iri
