@@ -15,9 +15,8 @@ from kgsync.backtest.plots import _draw, _draw_quality_and_cost
 from kgsync.backtest.record import Moment, Record
 from kgsync.cli.commands.backtest import backtest
 from kgsync.errors import ConfigError
-from tests.cli.test_cli import QUICK
 from tests.processes import kgsync
-from tests.worlds import GRAPHS, disk_store
+from tests.worlds import GRAPHS, QUICK, disk_store
 
 FIGURES = {
     "quality_and_cost",
