@@ -87,7 +87,7 @@ class Fit:
         random = problem.seeds.numpy("training")
         trainer = trainer_for(self.model, problem, random, self.cost, self.states)
         run, plateau = TrainingRun(), Plateau()
-        best = BestState(self.model, settings.patience, run, self.observe)
+        best = BestState(self.model, settings.patience, run, self.observe, self.states)
         every = settings.validate_every if len(problem.split.validation) else 0
         for epoch in range(1, settings.epochs + 1):
             share = plateau.scale
