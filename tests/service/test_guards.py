@@ -89,7 +89,9 @@ def test_a_guard_rejects_a_version_until_its_limit_is_changed(name: str, tmp_pat
 
 
 def test_no_case_is_missing_and_none_is_left_of_a_guard_that_is_gone() -> None:
-    assert sorted(path.stem.removeprefix("guard_") for path in HERE.glob("guard_*.py")) == sorted(GUARDS)
+    assert sorted(path.stem.removeprefix("guard_") for path in HERE.glob("guard_*.py")) == sorted(
+        GUARDS
+    )
 
 
 def test_a_plan_tells_that_the_next_step_would_be_rejected(tmp_path: Path) -> None:

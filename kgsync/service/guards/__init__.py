@@ -13,13 +13,13 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kgsync.source.settings import ReadingSettings
+    from kgsync.service.settings import GuardSettings
     from kgsync.state.transaction import Requirement
 
 __all__ = ["guards"]
 
 
-def guards(settings: ReadingSettings) -> dict[str, Requirement]:
+def guards(settings: GuardSettings) -> dict[str, Requirement]:
     """All guards of a step by name, in the order of their names.
 
     Args:
