@@ -28,6 +28,8 @@ Retention removes a version's files and keeps its manifest, which is the history
 moves, which has a retention of its own. Every file has a
 checksum, in itself or in a manifest; a file that can be computed again counts as missing if its
 checksum does not match.
+
+Listeners of scheduled runs may add small files of their own; see `kgsync.service.run_listeners`.
 """
 
 from __future__ import annotations

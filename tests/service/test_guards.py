@@ -17,6 +17,7 @@ import kgsync.service.guards
 from kgsync import KGSync, Settings
 from kgsync.cli.app import app
 from kgsync.common.events import Event, Failed, PhaseStarted, Rejected
+from kgsync.common.family import makers
 from kgsync.errors import RejectedError
 from tests.adapters.test_files import write
 from tests.service.more_guards.late import STRICT
@@ -25,7 +26,11 @@ from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, ring
 
 HERE = Path(__file__).parent
 MORE = str(HERE / "more_guards")
-GUARDS = [file.name for file in iter_modules([*kgsync.service.guards.__path__, MORE])]
+PACKAGES = {
+    "kgsync.service.guards": kgsync.service.guards.__path__,
+    "tests.service.more_guards": [MORE],
+}
+GUARDS = [name for place in PACKAGES.items() for name in makers(*place, "guard")]
 BAD = ["1", "10"]
 """Two versions; the second is bad in every way, so that every guard has a reason to reject it.
 
