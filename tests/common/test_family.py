@@ -61,8 +61,8 @@ def folder_of(
 
 
 LOOKS: list[Callable[[str, list[str]], object]] = [
-    lambda *place: list(Family[Member](*place, "member")),
-    lambda *place: list(makers(*place, "member")),
+    lambda package, path: list(Family[Member](package, path, "member")),
+    lambda package, path: list(makers(package, path, "member")),
 ]
 """Both kinds of families."""
 
