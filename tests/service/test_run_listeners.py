@@ -17,6 +17,7 @@ from kgsync.service.run_file import RunFile
 from kgsync.service.run_listeners import run_listeners
 from kgsync.state.directory import State
 
+LISTENERS = makers(package.__name__, package.__path__, "listener")
 NOW, ERROR = datetime.now(UTC), KgsyncError("wrong")
 EVENTS: list[events.Event] = [
     events.Event(),
@@ -45,17 +46,21 @@ def test_there_is_an_event_of_every_type() -> None:
     }
 
 
-@pytest.fixture(params=makers(package.__name__, package.__path__, "listener"))
+@pytest.fixture(params=LISTENERS)
 def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Hearer:
     """One listener of a sync whose state is not there yet."""
-    made = run_listeners("kg", RunFile(State(tmp_path / "kg"), "never"))[request.param]
-    assert callable(made)
+    made: Hearer = LISTENERS[request.param]("kg", RunFile(State(tmp_path / "kg"), "never"))
     return made
 
 
 def test_a_listener_writes_nothing_before_the_first_event(listener: Hearer, tmp_path: Path) -> None:
     assert callable(listener)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_schedule_uses_every_listener(tmp_path: Path) -> None:
+    made = run_listeners("kg", RunFile(State(tmp_path / "kg"), "never"))
+    assert list(made) == sorted(LISTENERS)
 
 
 def test_a_listener_takes_every_event_also_after_a_failure(
