@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import is_dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kgsync.common.declare import every_section, settings_of
 from kgsync.config import Settings, load_settings
 from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store, iri
@@ -60,23 +62,19 @@ def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Pa
     disk_store(tmp_path / "kg", ["1"])
     assert kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS).returncode == 0
     text = (tmp_path / "kgsync.toml").read_text()
-    # Where the default depends on the model, the file shows that of transe.
-    examples: tuple[str, ...] = (
-        "catalog",
-        "scope",
-        "path",
-        "target",
-        "graph",
-        "learning_rate",
-        "every",
-        "cron",
-    )
-    examples = (*examples, "ready", "update_url", "base_url", "annealing")
-    lines = []
+    # Where there is no default, the file shows an example.
+    examples = {
+        (name, key)
+        for name, section, _ in every_section(Settings)
+        for key, setting in settings_of(section).items()
+        if setting.default is None
+    }
+    lines, header = [], ""
     for line in text.splitlines():
         bare = line.removeprefix("# ")
-        shown = bare.split(" = ")[0]
-        is_example = shown in examples or shown.endswith("_learning_rate")
+        if found := re.fullmatch(r"\[(.+?)\].*", line):
+            header = found[1]
+        is_example = (header, bare.split(" = ")[0]) in examples
         lines.append(line if is_example or " = " not in bare else bare)
     (tmp_path / "kgsync.toml").write_text("\n".join(lines))
     settings = load_settings(tmp_path / "kgsync.toml")
