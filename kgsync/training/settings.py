@@ -85,14 +85,17 @@ class TrainingSettings:
 
 
 def strategies() -> Mapping[str, str]:
-    """All update strategies, the files of `updates/`, with the first lines of their docstrings.
+    """All update strategies, with the first lines of their docstrings.
 
-    The files are read, not imported: they would load torch.
+    They are the files of `updates/` with a function `update`. The files are read, not imported:
+    they would load torch.
     """
     found = {}
     for name in sorted(file.name for file in iter_modules([str(_UPDATES)])):
-        first = (ast.get_docstring(_read(name)) or "").partition("\n")[0]
-        found[name] = first[:1].lower() + first[1:].removesuffix(".")
+        module = _read(name)
+        if any(isinstance(part, ast.FunctionDef) and part.name == "update" for part in module.body):
+            first = (ast.get_docstring(module) or "").partition("\n")[0]
+            found[name] = first[:1].lower() + first[1:].removesuffix(".")
     return found
 
 
