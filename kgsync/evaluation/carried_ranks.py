@@ -26,10 +26,10 @@ from kgsync.evaluation.counting import (
     own_scores,
 )
 from kgsync.evaluation.known import KnownTriples, Side, answers_among
-from kgsync.evaluation.moved_rows import Embedded, moved_ids, positions
+from kgsync.evaluation.moved_rows import Embedded, moved_ids
 from kgsync.graph.active import Active, shared_rows
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.snapshot import Snapshot, common_layout
+from kgsync.graph.snapshot import Snapshot, common_layout, places
 from kgsync.graph.terms import Ids
 
 __all__ = ["CarriedRanks", "RankingTask"]
@@ -141,7 +141,8 @@ class _Update:
         own = own_scores(new, queries)
         same = self._at >= 0
         if not np.array_equal(own[same], kept.own[self._at[same]]):
-            # Numbers are rounded otherwise than where they were kept: nothing of that is of use.
+            # The scores were rounded differently when they were kept, so everything is ranked
+            # again.
             same[:] = False
         better, equal = np.zeros((2, len(own)), np.int64)
         better[same], equal[same] = kept.better[self._at[same]], kept.equal[self._at[same]]
@@ -191,7 +192,7 @@ class _Update:
 def _positions(old: Snapshot, new: Snapshot) -> NDArray[np.int64]:
     """For each edge where it is among the old ones; -1 if it is not."""
     layout = common_layout(old, new)
-    return positions(old.keys(layout), new.keys(layout))
+    return places(old.keys(layout), new.keys(layout))
 
 
 def _mask(ids: Ids, *versions: Active) -> Mask:

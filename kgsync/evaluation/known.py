@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.graph.active import Active, TripleRows
-from kgsync.graph.snapshot import contains
+from kgsync.graph.snapshot import contains, places
 
 __all__ = ["Answers", "KnownTriples", "Side", "answers_among"]
 
@@ -33,16 +33,26 @@ class Answers:
     start: Numbers
     """For each pair where its answers begin; one more for the end."""
     entities: NDArray[Any]
-    """The answers, pair after pair."""
+    """The answers, pair after pair, each time ascending."""
 
-    def of(self, given: NDArray[Any], relation: NDArray[Any]) -> tuple[Numbers, Numbers]:
-        """(Query number, answer) of queries whose pairs are here, one pair per answer."""
-        pair = np.searchsorted(self.pairs, _pair_keys(given, relation))
-        first = self.start[pair]
-        count = self.start[pair + 1] - first
-        query = np.repeat(np.arange(len(given)), count)
-        offset = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
-        return query, self.entities[first[query] + offset].astype(np.int64)
+    def numbers(self, given: NDArray[Any], relation: NDArray[Any]) -> Numbers:
+        """For each query the number of its pair, which is here; many may have the same."""
+        return np.searchsorted(self.pairs, _pair_keys(given, relation))
+
+    def among(self, candidates: Numbers) -> Answers:
+        """Those that are among some entities, as their places there.
+
+        Args:
+            candidates: The entities, ascending.
+        """
+        place = places(candidates, self.entities)
+        found = place >= 0
+        start = np.append(0, np.cumsum(found))[self.start]
+        return Answers(self.pairs, start, place[found])
+
+    def contain(self, numbers: Numbers, entities: NDArray[Any]) -> NDArray[np.bool_]:
+        """For each pair, given by its number, whether an entity is one of its answers."""
+        return contains(self._keys, _pair_keys(numbers, entities))
 
     def before(self, added: Answers, deleted: Answers) -> Answers:
         """The answers of the version before, of the same pairs.
@@ -52,9 +62,7 @@ class Answers:
             deleted: Those among the edges that have been deleted.
         """
         left = self._keys[~contains(added._keys, self._keys)]
-        keys = np.sort(np.concatenate([left, deleted._keys]))
-        start = np.searchsorted(keys >> np.uint64(32), np.arange(len(self.start)))
-        return Answers(self.pairs, start, (keys & _LOW).astype(np.int64))
+        return self._of(np.sort(np.concatenate([left, deleted._keys])))
 
     def as_rows(self, active: Active) -> Answers:
         """The same, if these are ids, as the rows of a version; they are in the order of ids."""
@@ -62,6 +70,11 @@ class Answers:
         relation = np.searchsorted(active.relations, (self.pairs & _LOW).astype(np.int32))
         rows = np.searchsorted(active.entities, self.entities)
         return Answers(_pair_keys(given, relation), self.start, rows)
+
+    def _of(self, keys: Keys) -> Answers:
+        """Other answers of the same pairs."""
+        start = np.searchsorted(keys >> np.uint64(32), np.arange(len(self.start)))
+        return Answers(self.pairs, start, (keys & _LOW).astype(np.int64))
 
     @property
     def _keys(self) -> Keys:
@@ -88,7 +101,7 @@ class KnownTriples:
         self._found: dict[Side, Answers] = {}
 
     def find(self, side: Side, given: NDArray[Any], relation: NDArray[Any]) -> Answers:
-        """The answers of these queries, and perhaps of more.
+        """The answers of these queries; the result may contain further pairs.
 
         Every validation has the same queries, so the last answers are remembered.
 
@@ -101,18 +114,6 @@ class KnownTriples:
         if found is None or not found.know(given, relation):
             found = self._found[side] = self._look(side, given, relation)
         return found
-
-    def answers(
-        self, side: Side, given: NDArray[np.int64], relation: NDArray[np.int64]
-    ) -> tuple[Numbers, Numbers]:
-        """Known answers of queries: (query number, entity row), one pair per answer.
-
-        Args:
-            side: Which side is asked for.
-            given: Entity rows of the other side.
-            relation: Relation rows.
-        """
-        return self.find(side, given, relation).of(given, relation)
 
     def _look(self, side: Side, given: NDArray[Any], relation: NDArray[Any]) -> Answers:
         active = self._active

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.evaluation.candidates import Candidates, Ranks, ranks_among, standard_error
-from kgsync.evaluation.ranking import KnownTriples
+from kgsync.evaluation.candidates import Candidates, Ranks, ranks_among
+from kgsync.evaluation.ranking import KnownTriples, standard_error
 from kgsync.graph.active import Active
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.snapshot import Snapshot

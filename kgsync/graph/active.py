@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kgsync.graph.snapshot import KeyLayout, Keys, Snapshot, contains
 from kgsync.graph.terms import Ids
 
-__all__ = ["Active", "TripleRows", "TripleSet", "are_among", "shared_rows"]
+__all__ = ["Active", "TripleRows", "TripleSet", "are_among", "rows_of", "shared_rows"]
 
 TripleRows = NDArray[np.int64]
 """Shape (3, n): head row, relation row, tail row."""
@@ -73,10 +73,7 @@ class TripleSet:
 
 def are_among(ids: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
     """For each id, whether it is among other, sorted ones; best where there are few to find."""
-    at = np.searchsorted(others, ids)
-    found = at < len(others)
-    found[found] = others[at[found]] == ids[found]
-    return found
+    return contains(others, ids)
 
 
 def shared_rows(old: Ids, new: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -87,6 +84,12 @@ def shared_rows(old: Ids, new: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64
     there, here = np.zeros(size, bool), np.zeros(size, bool)
     there[old], here[new] = True, True
     return np.flatnonzero(here[old]), np.flatnonzero(there[new])
+
+
+def rows_of(table: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Some rows, ascending; those that follow each other are not copied."""
+    first, last = int(rows[0]), int(rows[-1])
+    return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]
 
 
 def _positions(ids: Ids) -> NDArray[np.int64]:

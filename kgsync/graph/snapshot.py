@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,15 @@ from numpy.typing import NDArray
 from kgsync.errors import KgsyncError
 from kgsync.graph.terms import Ids
 
-__all__ = ["KeyLayout", "Keys", "Snapshot", "Uses"]
+__all__ = [
+    "KeyLayout",
+    "Keys",
+    "Snapshot",
+    "Uses",
+    "common_layout",
+    "contains",
+    "places",
+]
 
 Keys = NDArray[np.uint64]
 Places = NDArray[np.int64]
@@ -252,11 +261,20 @@ def common_layout(*snapshots: Snapshot) -> KeyLayout:
     return KeyLayout.for_sizes(1 << entity_bits, 1 << relation_bits)
 
 
-def contains(sorted_keys: Keys, keys: Keys) -> NDArray[np.bool_]:
-    """For each key, whether it is among the sorted ones."""
-    if not len(sorted_keys):
-        return np.zeros(len(keys), bool)
-    positions = np.searchsorted(sorted_keys, keys)
-    positions[positions == len(sorted_keys)] = 0
-    found: NDArray[np.bool_] = sorted_keys[positions] == keys
+def places(among: NDArray[Any], wanted: NDArray[Any]) -> Places:
+    """For each number its place among sorted ones; -1 where it is missing."""
+    at: Places = np.searchsorted(among, wanted)
+    at[~_found(among, wanted, at)] = -1
+    return at
+
+
+def contains(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
+    """For each number, whether it is among sorted ones; best where there are few to find."""
+    return _found(among, wanted, np.searchsorted(among, wanted))
+
+
+def _found(among: NDArray[Any], wanted: NDArray[Any], at: Places) -> NDArray[np.bool_]:
+    if not len(among):
+        return np.zeros(len(wanted), bool)
+    found: NDArray[np.bool_] = among[np.minimum(at, len(among) - 1)] == wanted
     return found

@@ -164,6 +164,7 @@ def _compared(
             problem.terms.entities.hashes,
             sample=chosen.neighbors_sample,
             candidates=chosen.candidates,
+            memory_mb=chosen.memory_mb,
         )
         about["neighbors"] = asdict(overlap) if overlap else None
     return about

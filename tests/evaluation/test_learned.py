@@ -11,10 +11,10 @@ import torch
 
 from kgsync.config import ModelSettings
 from kgsync.errors import TrainingError
-from kgsync.evaluation.candidates import Candidates, ranks_among, standard_error
+from kgsync.evaluation.candidates import Candidates, ranks_among
 from kgsync.evaluation.counting import SIDES
 from kgsync.evaluation.learned import change_groups, learned
-from kgsync.evaluation.ranking import KnownTriples, ranks
+from kgsync.evaluation.ranking import KnownTriples, ranks, standard_error
 from kgsync.graph.active import Active, TripleRows
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.snapshot import Snapshot
