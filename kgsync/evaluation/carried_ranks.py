@@ -169,13 +169,13 @@ class _Update:
         triples, change = self._tested.triples.where(which), self._change
         given = triples.heads if side == "tail" else triples.tails
         turned = [
-            answers_among(edges.columns, side, given, triples.relations).entities
+            answers_among(edges, side, given, triples.relations).entities
             for edges in (change.added_triples, change.deleted_triples)
         ]
         changed = np.unique(np.concatenate([self._changed, *turned]))
         only = _mask(changed, self._old.active, self._tested.embedded.active)
         now, added, deleted = (
-            answers_among(edges.columns, side, given, triples.relations, only)
+            answers_among(edges, side, given, triples.relations, only)
             for edges in (self._tested.edges, change.added_triples, change.deleted_triples)
         )
         sides = (self._old, now.before(added, deleted), -1), (self._tested.embedded, now, 1)

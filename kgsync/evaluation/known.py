@@ -1,6 +1,7 @@
 """Known answers of queries: which candidates the filter leaves out.
 
-Nothing is sorted or packed but the edges that answer a query: one pass over a column finds them.
+Nothing is sorted or packed but the edges that answer a query. Those with a head are found in the
+sorted edges, those with a tail by one pass over a column.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.graph.active import Active, TripleRows
-from kgsync.graph.snapshot import contains, places
+from kgsync.graph.snapshot import Snapshot, contains, occurrences, places
 
 __all__ = ["Answers", "KnownTriples", "Side", "answers_among"]
 
@@ -21,7 +22,6 @@ Side = Literal["head", "tail"]
 Numbers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 _LOW = np.uint64((1 << 32) - 1)
-Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class Answers:
 class KnownTriples:
     """All positive triples of a version; finds the answers of queries."""
 
-    def __init__(self, triples: TripleRows | Columns, active: Active | None = None) -> None:
+    def __init__(self, triples: TripleRows | Snapshot, active: Active | None = None) -> None:
         """Take the triples.
 
         Args:
-            triples: Heads, relations and tails, as rows.
-            active: The elements of the version, if the triples are ids; queries always are rows.
+            triples: Heads, relations and tails, as rows; or the edges of a version.
+            active: The elements of the version, if it is edges; queries always are rows.
         """
         self._triples, self._active = triples, active
         self._found: dict[Side, Answers] = {}
@@ -124,7 +124,7 @@ class KnownTriples:
 
 
 def answers_among(
-    triples: TripleRows | Columns,
+    triples: TripleRows | Snapshot,
     side: Side,
     given: NDArray[Any],
     relation: NDArray[Any],
@@ -133,16 +133,19 @@ def answers_among(
     """Find the triples that answer queries.
 
     Args:
-        triples: Heads, relations and tails, as rows or as ids.
+        triples: Heads, relations and tails, as rows; or edges.
         side: Which side is asked for.
         given: The entities of the other side.
         relation: The relations.
         only: For each entity, whether it is wanted among the answers; all are if it is None.
     """
-    heads, relations, tails = triples
+    heads, relations, tails = triples.columns if isinstance(triples, Snapshot) else triples
     entities, answers = (heads, tails) if side == "tail" else (tails, heads)
     pairs = np.unique(_pair_keys(given, relation))
-    at = _having(entities, given)
+    if isinstance(triples, Snapshot) and side == "tail":
+        at = triples.with_heads(np.unique(given))  # they are sorted by head: no pass over all
+    else:
+        at = occurrences(entities, given)
     if only is not None:
         at = at[only[answers[at]]]
     at = at[_mask(relation)[np.minimum(relations[at], int(relation.max(initial=0)) + 1)]]
@@ -156,15 +159,6 @@ def answers_among(
         once = np.append(True, ~again)
         pair, found = pair[once], found[once]
     return Answers(pairs, np.searchsorted(pair, np.arange(len(pairs) + 1)), found)
-
-
-def _having(column: NDArray[Any], values: NDArray[Any]) -> Numbers:
-    """Where a column has one of some values."""
-    if not len(column):
-        return np.empty(0, np.int64)
-    mask = np.zeros(max(int(column.max()), int(values.max(initial=0))) + 1, bool)
-    mask[values] = True
-    return np.flatnonzero(mask[column])
 
 
 def _mask(values: NDArray[Any]) -> NDArray[np.bool_]:

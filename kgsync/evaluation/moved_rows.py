@@ -1,7 +1,8 @@
-"""Which vectors differ between two versions, to the bit: one pass over the tables."""
+"""Which vectors differ between two versions, to the bit."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.graph.active import Active, rows_of, shared_rows
+from kgsync.graph.snapshot import places
 from kgsync.graph.terms import Ids
 from kgsync.models.base import Kind, Model
 
@@ -25,6 +27,11 @@ class Embedded:
 
     model: Model
     active: Active
+    touched: Mapping[Kind, Numbers] | None = None
+    """The rows, ascending, that may differ from those of the version before; all if it is None.
+
+    Those of new elements may be missing. What really differs is found by comparing the bits.
+    """
 
     def ids(self, kind: Kind) -> Ids:
         """The elements of one kind."""
@@ -33,7 +40,7 @@ class Embedded:
 
 def moved_ids(old: Embedded, new: Embedded, kind: Kind) -> Ids:
     """Ids of the elements in both versions any of whose vectors differ in any bit."""
-    here, there = shared_rows(old.ids(kind), new.ids(kind))
+    here, there = _compared_rows(old, new, kind)
     moved = np.zeros(len(there), bool)
     names = old.model.names(kind)
     before = [_bits(old.model, name) for name in names]
@@ -43,6 +50,15 @@ def moved_ids(old: Embedded, new: Embedded, kind: Kind) -> Ids:
         for a, b in zip(before, after, strict=True):
             moved[part] |= (rows_of(a, here[part]) != rows_of(b, there[part])).any(axis=1)
     return new.ids(kind)[there[moved]]
+
+
+def _compared_rows(old: Embedded, new: Embedded, kind: Kind) -> tuple[Numbers, Numbers]:
+    """Rows of the old and of the new version that may differ, of the same elements."""
+    if new.touched is None:
+        return shared_rows(old.ids(kind), new.ids(kind))
+    there = new.touched[kind]
+    here = places(old.ids(kind), new.ids(kind)[there])
+    return here[here >= 0], there[here >= 0]
 
 
 def _bits(model: Model, name: str) -> NDArray[Any]:

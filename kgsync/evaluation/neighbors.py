@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kgsync.evaluation.ranking import standard_error
-from kgsync.graph.active import Active
+from kgsync.graph.active import Active, shared_rows
 from kgsync.graph.hashing import Hashes
 from kgsync.graph.split import persistent_rows
 
@@ -57,9 +57,8 @@ def neighbor_overlap(
         candidates: Entities that can be a neighbor; 0 takes all.
         memory_mb: Bound on one block of similarities.
     """
-    shared, at_old, at_new = np.intersect1d(
-        old[1].entities, new[1].entities, assume_unique=True, return_indices=True
-    )
+    at_old, at_new = shared_rows(old[1].entities, new[1].entities)
+    shared = new[1].entities[at_new]
     if len(shared) < 2:
         return None
     among = persistent_rows(hashes[shared], candidates)

@@ -49,6 +49,7 @@ def model_change(
     sample: int = 0,
     memory_mb: int = 256,
     hashes: Mapping[Kind, Hashes] | None = None,
+    touched: Mapping[Kind, NDArray[np.int64]] | None = None,
 ) -> dict[Kind, MeanChange | None]:
     """NMC of the entities and of the relations; None where fewer than two are in both versions.
 
@@ -66,8 +67,9 @@ def model_change(
         hashes: For each row of the later model a number that belongs to its element. Those with the
             smallest numbers show how far vectors are apart, so that it is estimated from the same
             elements in every version. Without it, random ones do.
+        touched: The rows of the later model that may have moved; see `Embedded`.
     """
-    before_, after_ = Embedded(old, old_active), Embedded(new, new_active)
+    before_, after_ = Embedded(old, old_active), Embedded(new, new_active, touched)
     pairs: tuple[tuple[Kind, Any, Any], ...] = (
         ("entity", old_active.entities, new_active.entities),
         ("relation", old_active.relations, new_active.relations),

@@ -19,6 +19,7 @@ __all__ = [
     "Uses",
     "common_layout",
     "contains",
+    "occurrences",
     "places",
 ]
 
@@ -172,6 +173,15 @@ class Snapshot:
         """The edges a mask selects."""
         return Snapshot(self.heads[mask], self.relations[mask], self.tails[mask])
 
+    def with_heads(self, ids: Ids) -> Places:
+        """Where the edges are that have one of some entities, ascending, as the head."""
+        first = np.searchsorted(self.heads, ids, "left")
+        return _ranges(first, np.searchsorted(self.heads, ids, "right"))
+
+    def with_tails(self, ids: Ids) -> Places:
+        """Where the edges are that have one of some entities as the tail."""
+        return occurrences(self.tails, ids)
+
     def minus(self, other: Snapshot) -> Snapshot:
         """The edges that the other snapshot lacks."""
         if _are_few(other, self):
@@ -251,6 +261,24 @@ def _spliced(column: Ids, gone: Places, come: Places, values: Ids) -> Ids:
         else:
             pieces.append(values[number : number + 1])
     return np.concatenate([*pieces, column[start:]])
+
+
+def occurrences(column: NDArray[Any], ids: NDArray[Any]) -> Places:
+    """Where some ids are in a column, which is read once."""
+    if not len(ids) or not len(column):
+        return np.empty(0, np.int64)
+    if len(ids) == 1:
+        return np.flatnonzero(column == ids[0])
+    wanted = np.zeros(max(int(column.max()), int(ids.max())) + 1, bool)
+    wanted[ids] = True
+    return np.flatnonzero(wanted[column])
+
+
+def _ranges(first: Places, last: Places) -> Places:
+    """The numbers of several ranges, one after the other."""
+    sizes = last - first
+    starts = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+    return starts + np.arange(int(sizes.sum()))
 
 
 def common_layout(*snapshots: Snapshot) -> KeyLayout:
