@@ -27,7 +27,7 @@ from kgsync.evaluation.counting import (
 )
 from kgsync.evaluation.known import KnownTriples, Side, answers_among
 from kgsync.evaluation.moved_rows import Embedded, moved_ids
-from kgsync.graph.active import Active, shared_rows
+from kgsync.graph.active import Active
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.snapshot import Snapshot, common_layout, places
 from kgsync.graph.terms import Ids
@@ -182,9 +182,11 @@ class _Update:
         for (embedded, known, sign), those in zip(sides, vectors, strict=True):
             active = embedded.active
             queries = Queries.of(active.rows(triples), side)
-            rows, _ = shared_rows(active.entities, changed)
+            rows = places(active.entities, changed)
             own, answers = counts.own[which], known.as_rows(active)
-            found = count_some(those, queries, own, rows, answers, self._tested.memory_mb)
+            found = count_some(
+                those, queries, own, rows[rows >= 0], answers, self._tested.memory_mb
+            )
             counts.better[which] += sign * found.better
             counts.equal[which] += sign * found.equal
 
