@@ -83,7 +83,18 @@ def test_the_same_change_gives_the_same_vectors(case: ModelCase, name: str) -> N
 def test_every_row_that_moved_is_among_those_that_may_have(
     case: ModelCase, name: str, new: Version
 ) -> None:
-    before, model, run, _ = _updated(case, name, new=new)
+    _assert_all_that_moved_are_touched(new, *_updated(case, name, new=new)[:3])
+
+
+@every_strategy
+def test_torch_moves_no_other_rows(name: str) -> None:
+    updated = _updated(EVERY_CASE[0], name, new=GROWN, backend="torch")
+    _assert_all_that_moved_are_touched(GROWN, *updated[:3])
+
+
+def _assert_all_that_moved_are_touched(
+    new: Version, before: Model, model: Model, run: TrainingRun
+) -> None:
     old, active, kinds = Embedded(before, OLD.active), new.active, get_args(Kind)
     moved = {kind: moved_ids(old, Embedded(model, active), kind) for kind in kinds}
     claimed = {kind: moved_ids(old, Embedded(model, active, run.touched), kind) for kind in kinds}
@@ -91,7 +102,6 @@ def test_every_row_that_moved_is_among_those_that_may_have(
         k: ids.tolist() for k, ids in moved.items()
     }
     assert len(moved["entity"])
-    assert run.touched is not None or name != "local"
 
 
 @every_model
