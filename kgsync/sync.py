@@ -93,7 +93,7 @@ class KGSync(Reader):
         draft = Transaction(self.state, self.settings, Phases(Events()))  # never committed
         self._check_settings(draft.base)
         with opened(self._target) as store:
-            plan = plan_next(draft, self._source(), store)
+            plan = plan_next(draft, self._source(), store, self.settings)
         return replace(plan, update=planned_update(draft.reading, draft.base, self.settings))
 
     def step(self, *, allow_large_removal: bool = False, now: bool = False) -> StepReport:
@@ -121,7 +121,12 @@ class KGSync(Reader):
             ):
                 publish.check(store, draft.base)
                 taken = take_next(
-                    draft, source, store, allow_large_removal=allow_large_removal, now=now
+                    draft,
+                    source,
+                    store,
+                    self.settings,
+                    allow_large_removal=allow_large_removal,
+                    now=now,
                 )
             if taken.reading is None:
                 return taken.report

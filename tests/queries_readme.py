@@ -11,10 +11,9 @@ import tempfile
 from pathlib import Path
 
 from kgsync import KGSync, queries
-from kgsync.cli.demo import run_demo
+from kgsync.cli.commands.demo import demo
+from kgsync.cli.commands.query import result_lines
 from kgsync.cli.demo_graph import BASE, HEROINE
-from kgsync.cli.query import result_lines
-from kgsync.common.listener import SilentListener
 from kgsync.graph.table import Table
 from kgsync.queries import Parameter, Query
 
@@ -183,7 +182,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "kgsync-demo"
-        run_demo(folder, SilentListener())
+        demo(folder)
         write(folder)
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pyoxigraph as ox
 import pytest
+import typer
 
 from kgsync import KGSync
-from kgsync.cli.check import check_store
+from kgsync.cli.commands.check import check
 from kgsync.cli.output import output
 from kgsync.config import ScheduleSettings, Settings, SourceSettings, StateSettings
 from kgsync.errors import PermanentStoreError, TransientStoreError, VersionError
@@ -329,12 +330,12 @@ def test_the_command_prints_findings_for_people_and_for_scripts(
     load(oxigraph_server, "1", "2")
     config = tmp_path / "none.toml"
     try:
-        output.json = True
-        assert check_store(oxigraph_server.query_url, GRAPHS, config)
+        check(oxigraph_server.query_url, GRAPHS, config=config, json=True)
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert {finding["what"] for finding in findings} >= {"store", "versions", "size", "writing"}
-        output.json = False
-        assert not check_store(oxigraph_server.query_url, EX + "no/{version}", config)
+        with pytest.raises(typer.Exit) as ended:
+            check(oxigraph_server.query_url, EX + "no/{version}", config=config)
+        assert ended.value.exit_code == 4
         assert "PROBLEM" in capsys.readouterr().out
     finally:
         output.json = False

@@ -11,8 +11,12 @@ import typer.main
 
 import kgsync
 from kgsync.cli.app import app
+from kgsync.common.family import makers
 from kgsync.graph.stores import ADAPTERS
 from kgsync.models import MODELS
+from kgsync.publish.literals.datatypes import DATATYPES
+from kgsync.service import guards
+from kgsync.training.settings import strategies
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,6 +49,13 @@ def test_the_readme_names_every_model_and_every_dependency() -> None:
     for dependency in project["dependencies"]:
         name = re.split(r"[<>=]", dependency)[0]
         assert re.search(rf"^\| {name} \|", README, re.MULTILINE), name
+
+
+def test_the_readme_names_every_strategy_datatype_and_guard() -> None:
+    for strategy in strategies():
+        assert re.search(rf"^\| `{strategy}`", README, re.MULTILINE), strategy
+    for name in [*DATATYPES, *makers(guards.__name__, guards.__path__, "guard")]:
+        assert f"`{name}`" in README, name
 
 
 def test_every_method_the_readme_calls_exists() -> None:

@@ -18,7 +18,7 @@ import pytest
 import rdflib
 
 from kgsync import KGSync, open_store
-from kgsync.cli.init import removing_new_state
+from kgsync.cli.commands.init import removing_new_state
 from kgsync.config import FilterSettings, PublishSettings, RunSettings, StateSettings
 from kgsync.errors import (
     ConfigError,

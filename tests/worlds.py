@@ -21,6 +21,22 @@ from kgsync.config import (
 
 EX = "http://example.org/"
 GRAPHS = EX + "kg/{version}"
+QUICK = """
+[source]
+store = "kg"
+graphs = "{graphs}"
+max_removed = 1.0
+[model]
+name = "transe"
+dimension = 8
+[training]
+epochs = 10
+batches = 4
+[update]
+change_epochs = 1
+general_epochs = 4
+"""
+"""A settings file for the store `kg` beside it, to be formatted with `graphs`."""
 
 Edge = tuple[str, str, str]
 

@@ -10,7 +10,7 @@ from functools import cache
 from kgsync.config import Settings
 from kgsync.errors import ConfigError
 from kgsync.training.rates import ANNEALING, annealing_of
-from kgsync.training.settings import strategies
+from kgsync.training.settings import anneals, strategies
 
 __all__ = [
     "DEFAULT_METHODS",
@@ -40,7 +40,8 @@ _ALIGNED = {"aligned": "retrain"}
 """Methods that are not called as their strategies: `retrain` has long been the name of another."""
 _FORMER = {"retrain": SCRATCH, "recalculate": SCRATCH, "leave": FROZEN}
 """What methods were called before, also in the names of files; all are still read."""
-_PAPER, _OTHER = "paper", "local"
+_REMEMBERING = "local"
+"""A strategy whose updates build on what those before have left."""
 _log = logging.getLogger(__name__)
 
 
@@ -118,8 +119,11 @@ def is_first(name: str) -> bool:
 
 def first_among(method: str, found: Collection[str]) -> str:
     """The same as `first_of` by the names of the first versions that there are."""
-    own = _FIRST_PAPER if method == _PAPER else _FIRST_ANNEALED
-    return own if own in found and method not in DEFAULT_METHODS else FIRST
+    strategy = _ALIGNED.get(method, method)
+    if strategy not in _strategies():
+        return FIRST
+    own = _FIRST_ANNEALED if anneals(strategy) else _FIRST_PAPER
+    return own if own in found else FIRST
 
 
 def settings_for(method: str, settings: Settings) -> Settings:
@@ -129,12 +133,14 @@ def settings_for(method: str, settings: Settings) -> Settings:
         return _with(settings, strategy, settings.training.annealing)
     if method == SCRATCH:
         annealing = settings.training.annealing
-        return _with(settings, _OTHER, ANNEALING if annealing is None else annealing)
-    trained_for = {_FIRST_ANNEALED: _OTHER, _FIRST_PAPER: _PAPER}
+        return _with(settings, _REMEMBERING, ANNEALING if annealing is None else annealing)
+    trained_for = {_FIRST_ANNEALED: ANNEALING, _FIRST_PAPER: 0.0}
     if method == FIRST or method in trained_for:
-        annealing = _annealing(settings, trained_for.get(method, settings.update.strategy))
+        annealing = _annealing(settings, settings.update.strategy)
+        if settings.training.annealing is None:
+            annealing = trained_for.get(method, annealing)
         # All strategies go on from it, so it keeps what only some of them need.
-        return _with(settings, _OTHER, annealing)
+        return _with(settings, _REMEMBERING, annealing)
     return settings
 
 

@@ -1,4 +1,4 @@
-"""The command line: `kgsync` and its commands.
+"""The command line: `kgsync` and its commands, one file each in `commands/`.
 
 In: arguments and a settings file. Out: text or JSON on standard output, progress and errors on
 standard error, an exit code. May import every room. Importing this loads neither torch nor a store.

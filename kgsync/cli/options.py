@@ -14,7 +14,7 @@ from kgsync.cli.output import output
 if TYPE_CHECKING:
     from kgsync.sync import KGSync
 
-__all__ = ["CONFIG", "At", "Config", "Json", "opened_sync"]
+__all__ = ["CONFIG", "At", "Config", "Count", "Json", "opened_sync"]
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="Settings file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -22,6 +22,7 @@ At = Annotated[
     int | None,
     typer.Option("--at", metavar="VERSION", help="Older version that still has its files."),
 ]
+Count = Annotated[int, typer.Option("-k", min=1, help="Number of results.")]
 CONFIG = Path("kgsync.toml")
 
 

@@ -1,13 +1,17 @@
-"""Families: things of one kind with one file each, found in the folder of their package."""
+"""Families: things of one kind with one file each, found in the folder of their package.
+
+A file is a member if it declares one under the family's attribute. Other files of the folder are
+none: they may help the members.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["Family", "Named"]
+__all__ = ["Family", "Named", "makers"]
 
 
 class Named(Protocol):
@@ -15,7 +19,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the settings."""
+        """Its name in the settings: that of the file."""
 
 
 T = TypeVar("T", bound=Named)
@@ -63,9 +67,13 @@ class Family(Mapping[str, T]):
 
     def _members(self) -> dict[str, T]:
         if not self._searched:
-            modules = (import_module(f"{self._package}.{f.name}") for f in iter_modules(self._path))
-            declared = (getattr(module, self._attribute, None) for module in modules)
-            self._own = {member.name: member for member in declared if member is not None}
+            self._own = _declared(self._package, self._path, self._attribute)
+            for file, member in self._own.items():
+                if member.name != file:
+                    raise TypeError(
+                        f"{self._package}.{file}: {self._attribute} has the name {member.name!r}; "
+                        "give it the name of its file"
+                    )
             self._merge()
             self._searched = True
         return self._all
@@ -73,3 +81,28 @@ class Family(Mapping[str, T]):
     def _merge(self) -> None:
         # Exchanged whole: another thread may be reading it.
         self._all = dict(sorted({**self._own, **self._added}.items()))
+
+
+def makers(package: str, path: Iterable[str], attribute: str) -> dict[str, Callable[..., Any]]:
+    """The classes or functions by which the files of a folder make their members, by file name.
+
+    Args:
+        package: The package, its `__name__`.
+        path: Its folders, its `__path__`.
+        attribute: Under which a file declares one; files without it are no members.
+    """
+    found = _declared(package, path, attribute)
+    for file, member in found.items():
+        if not callable(member):
+            raise TypeError(
+                f"{package}.{file}: {attribute} must be a class or a function, not {member!r}"
+            )
+    return found
+
+
+def _declared(package: str, path: Iterable[str], attribute: str) -> dict[str, Any]:
+    """What the files of a folder declare under an attribute, in the order of the file names."""
+    names = sorted(file.name for file in iter_modules(path))
+    modules = {name: import_module(f"{package}.{name}") for name in names}
+    declared = {name: getattr(module, attribute, None) for name, module in modules.items()}
+    return {name: member for name, member in declared.items() if member is not None}

@@ -13,6 +13,7 @@ from kgsync.graph.reading import Reading
 from kgsync.service.guards import guards
 from kgsync.service.pausing import Pause, pausing
 from kgsync.service.rejections import Guarded
+from kgsync.service.settings import GuardSettings
 from kgsync.source.gathering import Choice, Waiting
 from kgsync.source.reading import note_reading
 from kgsync.source.settling import wait_for_rest
@@ -40,13 +41,16 @@ class Taken:
     """What to tell once the version is committed."""
 
 
-def plan_next(draft: Transaction, source: Source, store: GraphStore) -> Plan:
+def plan_next(
+    draft: Transaction, source: Source, store: GraphStore, settings: GuardSettings
+) -> Plan:
     """Read the next version, compare it and ask the guards; nothing is taken or written.
 
     Args:
         draft: Shown to the guards, and then given up; the state need not be locked.
         source: Finds and reads the version.
         store: The open store.
+        settings: All settings, for the guards.
     """
     state, base = draft.state, draft.base
     outlook = source.look(store, base, state.history.graph_versions)
@@ -60,7 +64,7 @@ def plan_next(draft: Transaction, source: Source, store: GraphStore) -> Plan:
     if not outlook.is_new(reading):
         return nothing
     draft.reading = reading
-    guarded = Guarded(guards(source.settings), source.settings, Pause.of(state, base))
+    guarded = Guarded(guards(settings), settings, Pause.of(state, base))
     return replace(
         nothing,
         rejected=str(guarded.rejection(draft) or ""),
@@ -83,6 +87,7 @@ def take_next(
     draft: Transaction,
     source: Source,
     store: GraphStore,
+    settings: GuardSettings,
     *,
     allow_large_removal: bool = False,
     now: bool = False,
@@ -93,6 +98,7 @@ def take_next(
         draft: Takes what is read, if it meets the requirements.
         source: Finds and reads it.
         store: The open store.
+        settings: All settings, for the guards.
         allow_large_removal: Continue even if more than `max_removed` of the edges are removed.
         now: Take the change even if it is smaller than `min_change`.
 
@@ -103,8 +109,8 @@ def take_next(
     """
     state, base = draft.state, draft.base
     paused = Pause.of(state, base)
-    found = guards(source.settings)
-    draft.require(Guarded(found, source.settings, paused, allow_large_removal=allow_large_removal))
+    found = guards(settings)
+    draft.require(Guarded(found, settings, paused, allow_large_removal=allow_large_removal))
 
     def accepts(reading: Reading) -> bool:
         return allow_large_removal or (paused is not None and paused.covers(reading))

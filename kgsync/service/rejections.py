@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from kgsync.errors import LargeRemovalError, RejectedError
 from kgsync.graph.reading import Reading
 from kgsync.service.pausing import Pause, Rejection
-from kgsync.source.settings import ReadingSettings
+from kgsync.service.settings import GuardSettings
 from kgsync.state.transaction import Requirement, Transaction
 
 __all__ = ["Guarded"]
@@ -24,7 +24,7 @@ class Guarded:
     def __init__(
         self,
         guards: Mapping[str, Requirement],
-        settings: ReadingSettings,
+        settings: GuardSettings,
         paused: Pause | None,
         *,
         allow_large_removal: bool = False,

@@ -119,6 +119,14 @@ class RunFile:
         self._changing = threading.Lock()
         self.status = RunStatus(os.getpid(), schedule, moment())
 
+    @property
+    def folder(self) -> Path:
+        """The state directory, where listeners may keep files of their own; it may not exist yet.
+
+        Their names must differ from those that `kgsync.state.directory` lists.
+        """
+        return self._state.path
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the lock that makes this the only scheduled sync of the state.

@@ -1,14 +1,15 @@
-"""The settings of the schedule, `[schedule]`."""
+"""The settings of the schedule, `[schedule]`, and those that guards are given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from kgsync.common.declare import Rule, setting
-from kgsync.source.settings import GatheringSettings
+from kgsync.source.settings import GatheringSettings, ReadingSettings
 
-__all__ = ["ScheduleSettings"]
+__all__ = ["GuardSettings", "ScheduleSettings"]
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,11 @@ class ScheduleSettings(GatheringSettings):
         yield Rule(
             None in (self.every, self.cron), ("cron", "every"), "set every or cron, not both"
         )
+
+
+class GuardSettings(ReadingSettings, Protocol):
+    """The sections that guards are given."""
+
+    @property
+    def schedule(self) -> ScheduleSettings:
+        """When and what to step; a limit of a guard may be declared there."""

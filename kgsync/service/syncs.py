@@ -79,7 +79,7 @@ class ScheduledGraph:
         self.name = sync.state.path.name
         times = f"every {settings.every}" if settings.every else f"at {settings.cron}"
         self.file = RunFile(sync.state, times)
-        self._listeners = run_listeners(self.name, self.file)
+        self._listeners = tuple(run_listeners(self.name, self.file).values())
         self.tell = Events(*self._listeners)
         """Tells whoever hears the events of this graph."""
         self.job: str = ""

@@ -10,6 +10,7 @@
     pause.json            why the sync is paused until the graph is at rest
     waiting.json          changes that are still too small to be taken
     run.json, run.lock    status of the scheduled sync; held (flock) while it runs
+    (other names)         what listeners of scheduled runs add; see `kgsync.service.run_listeners`
     CURRENT               which version is current, and the highest number ever given
     history.jsonl         what was committed, one line per version
     current.json          the current version, for readers without kgsync

@@ -28,7 +28,7 @@ class Kept:
       how much; the same for relations. Elements that owe nothing are left out.
     - `state.<table>`: the optimiser's states, with the rows of the version.
     - `ranks.<name>`: the ranks of the version; see `kgsync.evaluation.carried_ranks`.
-    - Numbers that were measured once, as arrays of one number.
+    - Numbers that were measured once, each with the conditions that it was measured under.
     """
 
     arrays: Arrays = field(default_factory=dict)
@@ -54,15 +54,20 @@ class Kept:
             arrays[f"debt.{kind}"] = debt[owing].astype(np.int32)
         return Kept({**self.arrays, **arrays})
 
-    def number(self, name: str) -> float | None:
-        """A number that was measured once; None if it never was."""
+    def number(self, name: str, *conditions: float) -> float | None:
+        """A number that was measured once; None if it never was under these conditions."""
         found = self.arrays.get(name)
-        return None if found is None else float(found[0])
+        if found is None or list(found[1:]) != list(conditions):
+            return None
+        return float(found[0])
 
-    def with_numbers(self, **numbers: float) -> Kept:
-        """The same with some numbers."""
-        more = {name: np.array([number], np.float64) for name, number in numbers.items()}
-        return Kept({**self.arrays, **more})
+    def with_number(self, name: str, number: float, *conditions: float) -> Kept:
+        """The same with a number, and with the conditions that it was measured under."""
+        return Kept({**self.arrays, name: np.array([number, *conditions], np.float64)})
+
+    def without(self, *names: str) -> Kept:
+        """The same without some numbers."""
+        return Kept({name: array for name, array in self.arrays.items() if name not in names})
 
     def states(self) -> dict[str, NDArray[Any]]:
         """The optimiser's states by table, with the rows of the version they were kept with."""

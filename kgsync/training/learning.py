@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kgsync.common.cost import Cost
 from kgsync.common.listener import Phases
+from kgsync.errors import StateCorruptedError
 from kgsync.evaluation.carried_ranks import CarriedRanks
 from kgsync.evaluation.learned import learned
 from kgsync.evaluation.neighbors import neighbor_overlap
@@ -29,7 +30,9 @@ from kgsync.training.kept import NOTHING_KEPT, Kept
 from kgsync.training.problem import Earlier, Problem
 from kgsync.training.procedure import Procedure
 from kgsync.training.progress import TrainingRun
+from kgsync.training.settings import remembers
 from kgsync.training.trained import LearnedVersion, Trained
+from kgsync.training.work import SCORES_PER_TRIPLE
 
 __all__ = ["adopt", "learn", "relearn"]
 
@@ -98,8 +101,7 @@ def _moved_on(
     # Nobody moves the old one.
     old = restored_model(current.model, current.tables, copied=False)
     model = procedure.carry_over(old, before, problem)
-    # Rebuilding needs nothing of what updates remember, so damage of that does no harm.
-    kept = Kept(current.kept) if action == "updated" else NOTHING_KEPT
+    kept = Kept(current.kept) if action == "updated" else _known_work(current)
     # A version that is rebuilt was not compared with the committed one.
     change = reading.change if action == "updated" else None
     earlier = Earlier.of(kept, old, before, change) if change else None
@@ -109,7 +111,7 @@ def _moved_on(
     if action == "updated":
         run = procedure.update(model, before, reading.change, problem, kept)
     else:
-        run = procedure.retrain(model, before, reading.change, problem)
+        run = procedure.retrain(model, before, reading.change, problem, kept)
     with phases("evaluate"):
         ranked = problem.ranked(model, earlier, run.touched)
         about = _about(run, problem.quality(ranked))
@@ -123,6 +125,15 @@ def _moved_on(
             moved_before = _as_values(run.alignment.moved_before)
             about["alignment"] = {"method": run.alignment.method, "stability_before": moved_before}
     return Trained(action, model, about, _kept(run, ranked, problem, unchanged))
+
+
+def _known_work(current: LearnedVersion) -> Kept:
+    """All that rebuilding needs of what updates remember, so damage of that does no harm."""
+    try:
+        known = Kept(current.kept).number(SCORES_PER_TRIPLE)
+    except StateCorruptedError:
+        known = None
+    return NOTHING_KEPT if known is None else NOTHING_KEPT.with_number(SCORES_PER_TRIPLE, known)
 
 
 def adopt(
@@ -153,7 +164,7 @@ def _kept(
     unchanged: UnchangedSample | None = None,
 ) -> Mapping[str, NDArray[Any]]:
     """What the next update is told; its ranks only where it leaves most vectors in place."""
-    if problem.settings.update.strategy == "paper":
+    if not remembers(problem.settings.update.strategy):
         return run.kept.arrays
     kept = dict(run.kept.with_ranks(ranked.arrays() if ranked else {}).arrays)
     kept.pop(_SAMPLE, None)  # that of the version before

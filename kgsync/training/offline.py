@@ -21,6 +21,7 @@ from kgsync.training.progress import (
     no_progress,
 )
 from kgsync.training.rates import annealing_of
+from kgsync.training.settings import remembers
 from kgsync.training.torch_backend.optimizers import fresh_states
 from kgsync.training.work import remember_training
 
@@ -54,7 +55,7 @@ def train_offline(
     states = fresh_states(model)
     annealing = annealing_of(settings.training, settings.update)
     run = Fit(model, problem, states, annealing, cost, progress, observe).run()
-    if settings.update.strategy != "paper":  # whose updates begin with fresh states
+    if remembers(settings.update.strategy):
         spent = cost.score_evaluations - before
         run.kept = remember_training(NOTHING_KEPT.with_states(states), spent, problem)
     return model, run
@@ -86,7 +87,7 @@ class Fit:
         random = problem.seeds.numpy("training")
         trainer = trainer_for(self.model, problem, random, self.cost, self.states)
         run, plateau = TrainingRun(), Plateau()
-        best = BestState(self.model, settings.patience, run, self.observe)
+        best = BestState(self.model, settings.patience, run, self.observe, self.states)
         every = settings.validate_every if len(problem.split.validation) else 0
         for epoch in range(1, settings.epochs + 1):
             share = plateau.scale

@@ -66,10 +66,15 @@ class Procedure:
         return run
 
     def retrain(
-        self, model: Model, before: Active, change: ChangeSet, problem: Problem
+        self,
+        model: Model,
+        before: Active,
+        change: ChangeSet,
+        problem: Problem,
+        kept: Kept = NOTHING_KEPT,
     ) -> TrainingRun:
-        """Retrain a model that was carried over, in place, aligned with what it was."""
-        return retrain_aligned(self._task(model, before, change, problem, NOTHING_KEPT))
+        """Retrain a model that was carried over, in place, aligned with it; see `update`."""
+        return retrain_aligned(self._task(model, before, change, problem, kept))
 
     def _task(
         self, model: Model, before: Active, change: ChangeSet, problem: Problem, kept: Kept

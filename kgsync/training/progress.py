@@ -123,6 +123,7 @@ class BestState:
         patience: int,
         run: TrainingRun,
         observe: Observe = no_observer,
+        states: Rows | None = None,
     ) -> None:
         """Watch a model.
 
@@ -131,7 +132,10 @@ class BestState:
             patience: Validations without a gain before stopping.
             run: Where the validations are noted.
             observe: Also told about every validation.
+            states: The optimiser's, which are kept and put back with the tables.
         """
+        self._states = states or {}
+        self._best_states: Rows = {}
         self._observe = observe
         self._model = model
         self._patience = patience
@@ -148,6 +152,7 @@ class BestState:
         if hits > self._best:
             self._best, self._without_gain = hits, 0
             self._tables = self._model.copy_tables()
+            self._best_states = {name: state.clone() for name, state in self._states.items()}
             self._run.best_epoch, self._run.best = epoch, quality
             return False
         self._without_gain += 1
@@ -163,6 +168,8 @@ class BestState:
         if self._tables is not None:
             for name, table in self._tables.items():
                 self._model.tables[name].copy_(table)
+            for name, state in self._best_states.items():
+                self._states[name].copy_(state)
         self._model.normalize()
         if not all(bool(table.isfinite().all()) for table in self._model.tables.values()):
             raise TrainingError(NOT_FINITE)

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from kgsync.models import MODELS
 from kgsync.models.settings import ModelSettings
-from kgsync.training.settings import TrainingSettings, UpdateSettings
+from kgsync.training.settings import TrainingSettings, UpdateSettings, anneals
 
 __all__ = ["ANNEALING", "Rates", "annealing_of", "rates_of"]
 
 ANNEALING = 0.25
-"""The share of epochs with a falling rate, except in the paper's procedure."""
+"""The share of epochs with a falling rate, where a strategy does not say otherwise."""
 
 
 class Rates(NamedTuple):
@@ -39,4 +39,4 @@ def annealing_of(training: TrainingSettings, update: UpdateSettings) -> float:
     """The effective share of epochs with a falling rate; the paper has none."""
     if training.annealing is not None:
         return training.annealing
-    return 0.0 if update.strategy == "paper" else ANNEALING
+    return ANNEALING if anneals(update.strategy) else 0.0

@@ -1,4 +1,4 @@
-"""Retraining that consumers survive: annealed, and in the space of the old vectors."""
+"""Aligned retraining: annealed, and in the space of the old vectors, as consumers need it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kgsync.training.offline import Fit
 from kgsync.training.problem import Problem
 from kgsync.training.progress import Alignment, TrainingRun
 from kgsync.training.rates import ANNEALING
+from kgsync.training.settings import remembers
 from kgsync.training.torch_backend.optimizers import fresh_states
 from kgsync.training.updates import UpdateTask
 from kgsync.training.work import SCORES_PER_TRIPLE, remember_training
@@ -61,7 +62,7 @@ def retrain_aligned(task: UpdateTask) -> TrainingRun:
         steps = [] if anew else ["old vectors as initial vectors"]
         steps += ["pull towards the old vectors"] if pull else []
         run.alignment = Alignment(", ".join([*steps, *([method] if method else [])]), moved)
-    if problem.settings.update.strategy != "paper":  # whose updates remember nothing
+    if remembers(problem.settings.update.strategy):
         none = (np.zeros(size, np.int64) for size in sizes)  # all rows have been trained
         kept = NOTHING_KEPT.with_debts(problem.active, *none).with_states(states)
         # With the old vectors to begin with, less is spent than from scratch.
@@ -69,7 +70,7 @@ def retrain_aligned(task: UpdateTask) -> TrainingRun:
         if anew:
             kept = remember_training(kept, spent, problem)
         elif known is not None:
-            kept = kept.with_numbers(**{SCORES_PER_TRIPLE: known})
+            kept = kept.with_number(SCORES_PER_TRIPLE, known)
         run.kept = kept
     return run
 

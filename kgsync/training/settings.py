@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Literal, Protocol
@@ -21,6 +22,8 @@ __all__ = [
     "RunSettings",
     "TrainingSettings",
     "UpdateSettings",
+    "anneals",
+    "remembers",
     "strategies",
 ]
 
@@ -31,6 +34,7 @@ NegativeSampling = Literal["uniform", "bernoulli"]
 _LARGEST_RATE = 1_000_000
 """Far above any useful rate, far below the largest single-precision number."""
 _UNSET: float | None = None
+_UPDATES = Path(__file__).parent / "updates"
 
 
 def _rate(help: str | Callable[[], str], example: float, paper: str | None = None) -> float | None:  # noqa: A002
@@ -81,17 +85,47 @@ class TrainingSettings:
 
 
 def strategies() -> Mapping[str, str]:
-    """All update strategies, the files of `updates/`, with the first lines of their docstrings.
+    """All update strategies, with the first lines of their docstrings.
 
-    The files are read, not imported: they would load torch.
+    They are the files of `updates/` with a function `update`. The files are read, not imported:
+    they would load torch.
     """
-    folder = Path(__file__).parent / "updates"
     found = {}
-    for name in sorted(file.name for file in iter_modules([str(folder)])):
-        module = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
-        first = (ast.get_docstring(module) or "").partition("\n")[0]
-        found[name] = first[:1].lower() + first[1:].removesuffix(".")
+    for name in sorted(file.name for file in iter_modules([str(_UPDATES)])):
+        module = _read(name)
+        if any(isinstance(part, ast.FunctionDef) and part.name == "update" for part in module.body):
+            first = (ast.get_docstring(module) or "").partition("\n")[0]
+            found[name] = first[:1].lower() + first[1:].removesuffix(".")
     return found
+
+
+def remembers(strategy: str) -> bool:
+    """Whether updates with a strategy build on what the updates before have left.
+
+    A file says `REMEMBERS = False` if they do not.
+    """
+    return _says(strategy, "REMEMBERS")
+
+
+def anneals(strategy: str) -> bool:
+    """Whether the first version is annealed with a strategy, if the settings do not say.
+
+    A file says `ANNEALS = False` if it is not.
+    """
+    return _says(strategy, "ANNEALS")
+
+
+def _says(strategy: str, name: str) -> bool:
+    """What a file of `updates/` says, which is not imported; True if it says nothing."""
+    for line in _read(strategy).body:
+        if isinstance(line, ast.Assign) and [ast.unparse(t) for t in line.targets] == [name]:
+            return bool(ast.literal_eval(line.value))
+    return True
+
+
+@cache
+def _read(strategy: str) -> ast.Module:
+    return ast.parse((_UPDATES / f"{strategy}.py").read_text(encoding="utf-8"))
 
 
 @with_old_names

@@ -16,7 +16,7 @@ _EPOCHS = 300
 
 def remember_training(kept: Kept, scores: int, problem: Problem) -> Kept:
     """Remember the score evaluations that training from scratch took."""
-    return kept.with_numbers(**{SCORES_PER_TRIPLE: scores / max(1, len(problem.training))})
+    return kept.with_number(SCORES_PER_TRIPLE, scores / max(1, len(problem.training)))
 
 
 def scores_of_retraining(problem: Problem, kept: Kept) -> int:

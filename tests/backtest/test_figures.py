@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 
 from kgsync.backtest.plots import _draw, _draw_quality_and_cost
 from kgsync.backtest.record import Moment, Record
-from kgsync.cli.backtest import run_backtest
+from kgsync.cli.commands.backtest import backtest
 from kgsync.errors import ConfigError
-from tests.cli.test_cli import QUICK
 from tests.processes import kgsync
-from tests.worlds import GRAPHS, disk_store
+from tests.worlds import GRAPHS, QUICK, disk_store
 
 FIGURES = {
     "quality_and_cost",
@@ -86,9 +85,9 @@ def test_without_matplotlib_there_are_results_but_no_figures(
     monkeypatch.chdir(project)
     config, out = Path("kgsync.toml"), Path("plain")
     with pytest.raises(ConfigError, match="figures need matplotlib"):
-        run_backtest(config, out, [], ["frozen"], 0, None, plots=True)
+        backtest(config, out, methods="frozen", plots=True)
     assert not out.exists()  # told before the work
-    run_backtest(config, out, [], ["frozen"], 0, None, plots=None)
+    backtest(config, out, methods="frozen")
     assert "figures need matplotlib" in capsys.readouterr().out
     assert (out / "results.csv").exists()
     assert not (out / "figures").exists()

@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from dataclasses import is_dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from kgsync.cli.demo import build_store
-from kgsync.config import Settings, load_settings
 from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store, iri
-
-QUICK = """
-[source]
-store = "kg"
-graphs = "{graphs}"
-max_removed = 1.0
-[model]
-name = "transe"
-dimension = 8
-[training]
-epochs = 10
-batches = 4
-[update]
-change_epochs = 1
-general_epochs = 4
-"""
 
 
 def started_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -45,14 +23,6 @@ def started_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
         text=True,
         check=False,
     )
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A folder with a store of two versions and a settings file."""
-    disk_store(tmp_path / "kg", ["1", "2"])
-    (tmp_path / "kgsync.toml").write_text(QUICK.format(graphs=GRAPHS))
-    return tmp_path
 
 
 def test_a_whole_session_from_init_to_predict(tmp_path: Path) -> None:
@@ -83,47 +53,6 @@ def test_a_whole_session_from_init_to_predict(tmp_path: Path) -> None:
     again = started_anew(tmp_path, "step")
     assert again.returncode == 0
     assert "nothing new" in again.stdout
-
-
-def test_init_from_adopts_vectors(tmp_path: Path) -> None:
-    disk_store(tmp_path / "kg", ["1"])
-    rows = {
-        "iri": [iri(f"e{i}") for i in range(40)] + [iri("next"), iri("skip"), iri("back")],
-        "kind": ["entity"] * 40 + ["relation"] * 3,
-        "vector": [[float(i), 1.0, -2.5] for i in range(43)],
-    }
-    pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
-    done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--from", "mine.parquet", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["report"]["action"] == "adopted"
-    assert load_settings(tmp_path / "kgsync.toml").model.dimension == 3
-    near = json.loads(kgsync(tmp_path, "neighbors", iri("e3"), "--json").stdout)
-    assert near[0]["iri"] == iri("e4")
-
-
-@pytest.mark.parametrize("before", [None, "# mine\n"])
-def test_init_leaves_the_settings_file_as_it_was_if_vectors_cannot_be_adopted(
-    tmp_path: Path, before: str | None
-) -> None:
-    disk_store(tmp_path / "kg", ["1"])
-    rows = {"iri": [iri("other")], "kind": ["entity"], "vector": [[1.0, 2.0]]}
-    pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
-    config = tmp_path / "kgsync.toml"
-    if before is not None:
-        config.write_text(before)
-    arguments = ("--graphs", GRAPHS, "--from", "mine.parquet", "--force")
-    done = kgsync(tmp_path, "init", "kg", *arguments)
-    assert done.returncode == 2, done.stderr
-    assert (config.read_text() if config.exists() else None) == before
-    assert "wrote" not in done.stdout
-    assert not (tmp_path / ".kgsync").exists()
-
-
-def test_init_takes_the_dimension_of_the_model(tmp_path: Path) -> None:
-    disk_store(tmp_path / "kg", ["1"])
-    done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--model", "rescal")
-    assert done.returncode == 0, done.stderr
-    assert load_settings(tmp_path / "kgsync.toml").model.dimension == 50
 
 
 @pytest.mark.parametrize(
@@ -269,77 +198,3 @@ def test_an_interrupt_out_of_an_import_gives_the_terminal_its_cursor_back() -> N
     assert (done.returncode, done.stdout) == (130, b"begun")
     assert os.read(ours, 100) == b"\x1b[?25h"
     os.close(ours)
-
-
-def test_the_settings_template_names_every_setting_with_its_default(tmp_path: Path) -> None:
-    disk_store(tmp_path / "kg", ["1"])
-    assert kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS).returncode == 0
-    text = (tmp_path / "kgsync.toml").read_text()
-    # Where the default depends on the model, the file shows that of transe.
-    examples: tuple[str, ...] = (
-        "catalog",
-        "scope",
-        "path",
-        "target",
-        "graph",
-        "learning_rate",
-        "every",
-        "cron",
-    )
-    examples = (*examples, "ready", "update_url", "base_url", "annealing")
-    lines = []
-    for line in text.splitlines():
-        bare = line.removeprefix("# ")
-        shown = bare.split(" = ")[0]
-        is_example = shown in examples or shown.endswith("_learning_rate")
-        lines.append(line if is_example or " = " not in bare else bare)
-    (tmp_path / "kgsync.toml").write_text("\n".join(lines))
-    settings = load_settings(tmp_path / "kgsync.toml")
-    defaults = Settings()
-    for section in vars(defaults):
-        for key, value in vars(getattr(defaults, section)).items():
-            if is_dataclass(value):
-                assert all(f"{name} = " in text for name in vars(value)), (section, key)
-                continue
-            assert f"{key} = " in text, f"{section}.{key} is not in the template"
-            if (section, key) not in (("source", "store"), ("source", "graphs")):
-                assert getattr(getattr(settings, section), key) == value, (section, key)
-
-
-def test_moves_tell_how_far_and_why(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert kgsync(project, "step", "--all").returncode == 0
-    (project / "kg").rename(project / "elsewhere")  # it works without the store
-    done = kgsync(project, "moves", iri("new"))
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    table, triples = done.stdout.split("\n\n")
-    assert re.search(r"^2 .* added ", table, re.MULTILINE)
-    assert sorted(re.findall(r"^2 +\+ .*$", triples, re.MULTILINE))
-    (move,) = json.loads(kgsync(project, "moves", iri("new"), "--json").stdout)
-    assert (move["version"], move["change"]) == (2, "added")
-    assert [iri("new"), iri("next"), iri("e1")] in move["added"]
-    done = kgsync(project, "moves", iri("next"), "--kind", "relation", "-k", "1")
-    assert re.search(r"\d+ more", done.stdout)
-    assert kgsync(project, "moves", iri("nobody")).returncode == 7
-    assert kgsync(project, "moves", iri("new"), "--kind", "triple").returncode == 2
-
-
-def test_demo_graph_has_all_kinds_of_change_and_meaningful_structure(tmp_path: Path) -> None:
-    build_store(tmp_path / "graph.oxigraph", people=200)
-    (tmp_path / "kgsync.toml").write_text(
-        QUICK.format(graphs="http://demo.example/kg/{version}").replace('"kg"', '"graph.oxigraph"')
-    )
-    done = kgsync(tmp_path, "step", "--all", "--json")
-    assert done.returncode == 0, done.stderr
-    changes = [report["change"] for report in json.loads(done.stdout)]
-    assert len(changes) == 6
-    for kind in ("entities", "relations"):
-        for sign in ("added", "deleted"):
-            assert any(change[f"{sign}_{kind}"] for change in changes[1:]), (sign, kind)
-
-
-def test_demo_refuses_a_folder_with_other_files(project: Path) -> None:
-    done = kgsync(project, "demo", str(project))
-    assert done.returncode == 2
-    assert (project / "kgsync.toml").is_file()

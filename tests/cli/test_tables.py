@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from kgsync.cli.commands.query import result_lines
 from kgsync.cli.output import Output
-from kgsync.cli.query import result_lines
-from kgsync.cli.reports import show_history
+from kgsync.cli.step_reports import show_history
 from kgsync.cli.tables import shortened, table_lines
 from kgsync.graph.change import ChangeCounts
 from kgsync.graph.port import Term
@@ -49,7 +49,7 @@ def test_the_history_fits_80_columns_and_breaks_no_word(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("kgsync.cli.reports.output", Output())
+    monkeypatch.setattr("kgsync.cli.step_reports.output", Output())
     show_history(history([name, name]))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
@@ -65,7 +65,7 @@ def test_the_history_has_all_columns_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("kgsync.cli.reports.output", Output())
+    monkeypatch.setattr("kgsync.cli.step_reports.output", Output())
     show_history(history(["http://example.org/" + "long" * 40]))
     header, row = capsys.readouterr().out.splitlines()
     assert re.split(r"\s{2,}", header)[6:] == [

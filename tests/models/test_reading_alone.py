@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from kgsync.cli.demo import GRAPHS
+from kgsync.cli.commands.demo import GRAPHS
 from kgsync.models import scorer
 from kgsync.models.base import Model
 from tests.models.cases import EVERY_CASE, ModelCase

@@ -14,7 +14,7 @@ from kgsync.models import MODELS, model_class
 from kgsync.models.base import Model
 
 PACKAGE = Path(kgsync.__file__).parent
-DEFAULTS = {"models/settings.py", "cli/app.py"}
+DEFAULTS = {"models/settings.py", "cli/commands/init.py"}
 """Files with the default of the setting `name`."""
 
 every_name = pytest.mark.parametrize("name", sorted(MODELS))

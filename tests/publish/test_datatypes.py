@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyoxigraph as ox
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -44,6 +44,8 @@ HOSTILE = [
 ]
 """What no datatype takes for a vector."""
 
+unhurried = settings(deadline=None)
+"""The first example also imports pyarrow."""
 every_datatype = pytest.mark.parametrize("name", sorted(DATATYPES))
 
 
@@ -67,6 +69,7 @@ def test_no_case_is_left_of_a_datatype_that_is_gone() -> None:
 
 
 @every_datatype
+@unhurried
 @given(table=TABLES)
 def test_reading_gives_back_the_same_bits(name: str, table: np.ndarray) -> None:
     assert as_bits(read_back(table, name)) == as_bits(table)
@@ -116,6 +119,7 @@ def test_a_text_that_is_not_a_vector_is_refused(name: str) -> None:
 
 
 @every_datatype
+@unhurried
 @given(text=st.text())
 def test_any_text_is_a_vector_of_finite_numbers_or_refused(name: str, text: str) -> None:
     try:

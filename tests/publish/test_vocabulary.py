@@ -1,18 +1,21 @@
-"""The vocabulary: every term that is in use, and no other setting or model."""
+"""The vocabulary: every term that is in use, and no other setting, model or datatype."""
 
 from __future__ import annotations
 
 import re
 import tarfile
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import pytest
 from rdflib import DCTERMS, OWL, RDF, RDFS, Graph, Literal, URIRef
 
 from kgsync import Settings
 from kgsync.common.declare import Setting, every_section, settings_of
-from kgsync.config.vocabulary import FILE, with_hyper_parameters
+from kgsync.config.vocabulary import FILE, with_declared_terms
 from kgsync.models import MODELS
+from kgsync.publish.literals.datatypes import DATATYPES
 from kgsync.publish.metadata.description import KGE, MLS, describe
 from kgsync.state.directory import State
 from tests.publish.described import NAME, SHAPES, VOCABULARY
@@ -64,14 +67,35 @@ def test_the_vocabulary_has_exactly_the_hyper_parameters_and_models_there_are() 
     assert declared(MLS.Algorithm) == set(MODELS)
 
 
-def test_hyper_parameters_are_those_that_the_rooms_declare() -> None:
+def test_the_written_terms_are_those_that_the_rooms_declare() -> None:
     text = FILE.read_text(encoding="utf-8")
-    assert with_hyper_parameters(text) == text, "run `python -m kgsync.config.vocabulary`"
+    assert with_declared_terms(text) == text, "run `python -m kgsync.config.vocabulary`"
 
 
 def test_hyper_parameters_are_explained_as_where_they_are_declared() -> None:
     for name, setting in hyper_parameters().items():
         assert str(VOCABULARY.value(KGE[name], RDFS.comment)).startswith(setting.help), name
+
+
+def test_the_vocabulary_has_exactly_the_datatypes_of_its_namespace() -> None:
+    own = {URIRef(each.iri) for each in DATATYPES.values() if each.iri.startswith(str(KGE))}
+    assert {KGE[name] for name in declared(RDFS.Datatype)} == own
+
+
+def test_a_datatype_of_our_own_becomes_a_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = DATATYPES["base64"]
+    own = replace(given, name="own", iri=f"{KGE}own", help='a "list"')
+    text = FILE.read_text(encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr("kgsync.config.vocabulary.DATATYPES", {"base64": given, "own": own})
+        written = with_declared_terms(text)
+        assert with_declared_terms(written) == written
+    term, graph = KGE["own"], Graph().parse(data=written, format="turtle")
+    assert set(graph.subjects(RDF.type, RDFS.Datatype)) == {term}
+    assert str(graph.value(term, RDFS.comment)).endswith(': a "list".')
+    assert set(graph.predicates(term)) == {RDF.type, RDFS.label, RDFS.comment, RDFS.isDefinedBy}
+    rest = with_declared_terms(written)  # as when the datatype is gone
+    assert rest == text
 
 
 def test_a_version_that_was_made_under_former_names_can_still_be_described(tmp_path: Path) -> None:

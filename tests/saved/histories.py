@@ -23,7 +23,7 @@ import torch
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 from kgsync import KGSync, Settings, open_store
-from kgsync.cli.demo import GRAPHS, build_store
+from kgsync.cli.commands.demo import GRAPHS, build_store
 from kgsync.config import ModelSettings, RunSettings
 from kgsync.models import MODELS
 from kgsync.snapshots.changes import ChangeFiles

@@ -11,7 +11,7 @@ import pytest
 
 import kgsync
 from kgsync import KGSync
-from kgsync.cli.demo import GRAPHS
+from kgsync.cli.commands.demo import GRAPHS
 from kgsync.cli.demo_graph import HEROINE
 from tests.saved.histories import (
     ARCHIVES,

@@ -17,14 +17,25 @@ import kgsync.service.guards
 from kgsync import KGSync, Settings
 from kgsync.cli.app import app
 from kgsync.common.events import Event, Failed, PhaseStarted, Rejected
+from kgsync.common.family import makers
 from kgsync.errors import RejectedError
 from tests.adapters.test_files import write
 from tests.service.more_guards.late import STRICT
 from tests.source.test_rewritten import EXTRA, history
 from tests.worlds import GRAPHS, disk_store, fill, quads, quick_settings, ring
 
-MORE = str(Path(__file__).parent / "more_guards")
-GUARDS = [file.name for file in iter_modules([*kgsync.service.guards.__path__, MORE])]
+HERE = Path(__file__).parent
+MORE = str(HERE / "more_guards")
+PACKAGES = {
+    "kgsync.service.guards": kgsync.service.guards.__path__,
+    "tests.service.more_guards": [MORE],
+}
+GUARDS = [name for place in PACKAGES.items() for name in makers(*place, "guard")]
+BAD = ["1", "10"]
+"""Two versions; the second is bad in every way, so that every guard has a reason to reject it.
+
+Entities and a relation are gone with many edges, and there are new ones.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -75,16 +86,22 @@ def is_trained(heard: list[Event]) -> bool:
 @pytest.mark.parametrize("name", GUARDS)
 def test_a_guard_rejects_a_version_until_its_limit_is_changed(name: str, tmp_path: Path) -> None:
     heard: list[Event] = []
-    sync = sync_of(fill(ox.Store()), tmp_path, heard, name)
+    sync = sync_of(fill(ox.Store(), BAD), tmp_path, heard, name)
     rejected(sync, heard)
     sync.settings = every_limit(sync.settings)
     assert sync.step().version == 2
     assert sync.status().pause is None
 
 
+def test_no_case_is_missing_and_none_is_left_of_a_guard_that_is_gone() -> None:
+    assert sorted(path.stem.removeprefix("guard_") for path in HERE.glob("guard_*.py")) == sorted(
+        GUARDS
+    )
+
+
 def test_a_plan_tells_that_the_next_step_would_be_rejected(tmp_path: Path) -> None:
     heard: list[Event] = []
-    sync = sync_of(fill(ox.Store()), tmp_path, heard, "removal")
+    sync = sync_of(fill(ox.Store(), BAD), tmp_path, heard, "removal")
     plan = sync.plan()
     assert sync.status().pause is None
     assert plan.rejected == rejected(sync, heard)
@@ -98,7 +115,7 @@ def test_what_a_guard_rejects_is_not_trained_again_until_it_is_accepted(
     name: str, tmp_path: Path
 ) -> None:
     heard: list[Event] = []
-    sync = sync_of(fill(ox.Store()), tmp_path, heard, name)
+    sync = sync_of(fill(ox.Store(), BAD), tmp_path, heard, name)
     why = rejected(sync, heard)
     since = sync.status().pause
     again = KGSync(
@@ -132,7 +149,7 @@ def test_a_version_that_several_guards_reject_is_accepted_from_each_of_them(
     tmp_path: Path,
 ) -> None:
     heard: list[Event] = []
-    sync = sync_of(fill(ox.Store()), tmp_path, heard, *GUARDS)
+    sync = sync_of(fill(ox.Store(), BAD), tmp_path, heard, *GUARDS)
     reasons = {rejected(sync, heard)}
     for _ in GUARDS[1:]:
         sync.accept()
@@ -144,7 +161,7 @@ def test_a_version_that_several_guards_reject_is_accepted_from_each_of_them(
 
 def test_allowing_a_large_removal_allows_nothing_else(tmp_path: Path) -> None:
     heard: list[Event] = []
-    sync = sync_of(fill(ox.Store()), tmp_path, heard, "removal", "late")
+    sync = sync_of(fill(ox.Store(), BAD), tmp_path, heard, "removal", "late")
     assert "not good enough" in rejected(sync, heard, allow_large_removal=True)
     sync.accept()
     assert sync.step().version == 2
@@ -186,7 +203,7 @@ def test_any_other_error_of_a_guard_is_a_failure_and_no_pause(
         raise ValueError("a bug")
 
     heard: list[Event] = []
-    sync = sync_of(fill(ox.Store()), tmp_path, heard)
+    sync = sync_of(fill(ox.Store(), BAD), tmp_path, heard)
     monkeypatch.setattr("tests.service.more_guards.late.LateGuard.check", fail)
     with pytest.raises(ValueError, match="a bug"):
         sync.step()

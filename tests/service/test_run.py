@@ -19,9 +19,8 @@ import pytest
 
 from kgsync import KGSync
 from kgsync.training.backends import warm_up
-from tests.cli.test_cli import QUICK
 from tests.processes import kgsync
-from tests.worlds import GRAPHS, disk_store, fill, quick_settings
+from tests.worlds import GRAPHS, QUICK, disk_store, fill, quick_settings
 
 
 @pytest.fixture(autouse=True, scope="module")

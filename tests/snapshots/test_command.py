@@ -8,6 +8,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+from kgsync.cli.commands.snapshots import COMMANDS
 from kgsync.graph.stores import opened
 from kgsync.graph.versions import find_versions
 from tests.processes import kgsync
@@ -17,6 +18,15 @@ from tests.snapshots.test_higgs import higgs
 from tests.snapshots.test_nell import nell_file
 
 BELIEFS = tuple((f"e{i % 9}", f"r{i % 3}", f"e{i % 7}", str(i % 50)) for i in range(80))
+CASES = [
+    (["window", "asks.txt.gz", "--versions", "4", "--share", "0.3", "--min-degree", "2"], 4),
+    (["synthetic", "static.txt", "--versions", "3", "--seed", "5"], 3),
+    (["changing", "static.txt", "--change", "0.1,0.2", "--start", "0.7"], 3),
+    (["nell", "NELL.08m.1115.esv.csv.gz", "--versions", "2"], 2),
+    (["higgs", "higgs", "--versions", "2", "--catalog", "http://example.org/catalog"], 2),
+    (["changes", "history", "--graphs", "http://example.org/kg/{version}"], 3),
+]
+"""A call of every command of the group, and the versions it loads."""
 
 
 @pytest.fixture
@@ -33,16 +43,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_every_command_of_the_group_is_a_case() -> None:
+    assert sorted(arguments[0] for arguments, _ in CASES) == sorted(COMMANDS)
+
+
 @pytest.mark.parametrize(
     ("arguments", "versions"),
-    [
-        (["window", "asks.txt.gz", "--versions", "4", "--share", "0.3", "--min-degree", "2"], 4),
-        (["synthetic", "static.txt", "--versions", "3", "--seed", "5"], 3),
-        (["changing", "static.txt", "--change", "0.1,0.2", "--start", "0.7"], 3),
-        (["nell", "NELL.08m.1115.esv.csv.gz", "--versions", "2"], 2),
-        (["higgs", "higgs", "--versions", "2", "--catalog", "http://example.org/catalog"], 2),
-        (["changes", "history", "--graphs", "http://example.org/kg/{version}"], 3),
-    ],
+    CASES,
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_every_command_loads_versions_that_kgsync_finds(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kgsync import KGSync
-from kgsync.cli.demo import GRAPHS as DEMO_GRAPHS
+from kgsync.cli.commands.demo import GRAPHS as DEMO_GRAPHS
 from kgsync.cli.demo_graph import HEROINE
 from kgsync.config import PublishSettings, StateSettings
 from kgsync.errors import ConfigError, StateCorruptedError, StateWriteError, UnknownTermError

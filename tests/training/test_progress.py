@@ -89,6 +89,18 @@ def test_backtracking_restores_the_best_state_to_the_bit() -> None:
             assert table is tables[name]  # in place: others may hold the table
 
 
+def test_the_states_of_the_optimizer_go_back_with_the_vectors() -> None:
+    model = CASES[0].random(6, 2)
+    states = {name: torch.zeros_like(table) for name, table in model.tables.items()}
+    best = BestState(model, 10, TrainingRun(), states=states)
+    for epoch, hits in enumerate((0.2, 0.6, 0.4)):
+        for state in states.values():
+            state.add_(1)
+        best.see(epoch, quality(hits))
+    best.restore()
+    assert all(torch.equal(state, torch.full_like(state, 2.0)) for state in states.values())
+
+
 def test_without_a_validation_there_is_nothing_to_go_back_to() -> None:
     model = CASES[0].random(6, 2)
     best = BestState(model, 10, TrainingRun())

@@ -110,7 +110,9 @@ def test_rows_without_a_training_triple_stay_where_they_were() -> None:
 
 
 def test_nothing_is_owed_after_retraining() -> None:
-    owing = NOTHING_KEPT.with_debts(OLD.active, np.full(30, 4), np.full(3, 2)).with_numbers(old=3.0)
+    owing = NOTHING_KEPT.with_debts(OLD.active, np.full(30, 4), np.full(3, 2)).with_number(
+        "old", 3.0
+    )
     _, run, problem = _retrained(CASES[0], kept=owing)
     assert not run.kept.debt("entity", problem.active.entities).any()
     assert not run.kept.debt("relation", problem.active.relations).any()
@@ -125,7 +127,7 @@ def test_the_procedure_of_the_paper_keeps_nothing() -> None:
 def test_the_states_of_the_optimizer_follow_the_vectors(name: str) -> None:
     case = _named(name)
     model, run, problem = _retrained(case)
-    states = carried_states(model, problem.active, problem, run.kept)
+    states = carried_states(model, problem.active, problem, run.kept, Cost())
     for table, state in states.items():
         assert state.shape == model.tables[table].shape
         assert (state >= 0).all()

@@ -22,9 +22,8 @@ from kgsync.models.base import Kind
 from kgsync.state.sidecar import load_vectors
 from kgsync.vectors.export import export, format_of
 from tests import processes
-from tests.cli.test_cli import QUICK
 from tests.state.sidecars import make_sync, random_sidecar
-from tests.worlds import GRAPHS, disk_store
+from tests.worlds import GRAPHS, QUICK, disk_store
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgsync.errors import LargeRemovalError
+from kgsync.service.settings import GuardSettings
 from kgsync.source.reading import version_in_words
-from kgsync.source.settings import ReadingSettings
 from kgsync.state.transaction import Transaction
 
 __all__ = ["RemovalGuard", "guard"]
@@ -16,7 +16,7 @@ __all__ = ["RemovalGuard", "guard"]
 class RemovalGuard:
     """Rejects a version that removes more of the graph than `max_removed`."""
 
-    settings: ReadingSettings
+    settings: GuardSettings
 
     def check(self, draft: Transaction) -> None:
         """Check that not too many edges are removed.

@@ -15,7 +15,7 @@ from kgsync.graph.split import persistent_sample
 from kgsync.models.base import Model
 from kgsync.training.kept import Kept
 from kgsync.training.local.amounts import amounts_for
-from kgsync.training.local.losses import mean_loss
+from kgsync.training.local.losses import UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
 
@@ -25,7 +25,6 @@ _TOGETHER = 0.2
 """Share of an entity's triples from which on they are said to be deleted together."""
 _UNSEEN = 5_000
 """Validation triples that show how unseen ones are scored; measured once, then kept."""
-_NUMBER = "unseen_loss"
 
 
 class Forgetting:
@@ -61,14 +60,15 @@ class Forgetting:
 
     def measure_unseen(self, kept: Kept, cost: Cost) -> Kept:
         """Learn how unseen triples are scored, or recall it; returns what is kept."""
-        known, held_out = kept.number(_NUMBER), self._problem.split.validation
+        conditions = loss_conditions(self._problem)
+        known, held_out = kept.number(UNSEEN_LOSS, *conditions), self._problem.split.validation
         if known is None and len(held_out):
             sample = persistent_sample(held_out, self._problem.terms, _UNSEEN)
             unseen = self._problem.active.rows(sample)
             positive = self._corrected_for(unseen).draw(unseen)
             known = mean_loss(self._model, positive, unseen, cost)
         self._wanted = known or 0.0
-        return kept if known is None else kept.with_numbers(**{_NUMBER: known})
+        return kept if known is None else kept.with_number(UNSEEN_LOSS, known, *conditions)
 
     def look(self, cost: Cost) -> None:
         """See whether triples that were deleted by themselves are like unseen ones already."""

@@ -2,8 +2,9 @@
 
 A strategy is a module of this folder with a function `update`. It takes an `UpdateTask` and changes
 the task's model in place. The file name is the name of the strategy: the setting `update.strategy`
-allows every file of this folder. A strategy that `auto` may choose also has a function
-`predicted_scores`.
+allows every file of this folder, and shows the first line of its docstring. Those that `auto`
+chooses from (local, wide, retrain) also have a function `predicted_scores`. A file may say
+`ANNEALS = False` or `REMEMBERS = False`; see `kgsync.training.settings`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from kgsync.training.kept import Kept
 from kgsync.training.local.concern import Concern, concern_of
 from kgsync.training.local.damping import DampedRows
 from kgsync.training.local.forgetting import Forgetting
-from kgsync.training.local.losses import mean_loss
+from kgsync.training.local.losses import UNCHANGED_LOSS, loss_conditions, mean_loss
 from kgsync.training.local.pairs import LocalPairs, pairs_per_epoch
 from kgsync.training.moving import PairSteps
 from kgsync.training.problem import Problem
@@ -38,11 +38,12 @@ _FALLING = 15
 """Epochs with a falling rate, besides half of those before."""
 _END = 0.02
 """Share of the rate at the end."""
-_UNCHANGED = 20_000
-"""Triples that show how well unchanged ones are learned; measured once, then kept."""
+_MEASURED = 20_000
+"""Triples that show how well added ones are learned, and unchanged ones; for these it is measured
+once, then kept."""
 _NEGATIVES = 4
 """Negatives per positive in these measurements."""
-_NUMBER, _LAST_EPOCHS = "unchanged_loss", "local_epochs"
+_LAST_EPOCHS = "local_epochs"
 
 
 def update(task: UpdateTask) -> TrainingRun:
@@ -62,7 +63,9 @@ def update(task: UpdateTask) -> TrainingRun:
             _Fit(task, concern, run).run()
             _finish(model, concern)
         elif task.kept.states():  # rows may have come or gone all the same
-            run.kept = run.kept.with_states(carried_states(model, task.before, problem, task.kept))
+            run.kept = run.kept.with_states(
+                carried_states(model, task.before, problem, task.kept, task.cost)
+            )
     return run
 
 
@@ -83,7 +86,7 @@ class _Fit:
         self._forgetting = Forgetting(task.model, problem, concern.deleted, self._random)
         self._rate = problem.rates.training
         self._steps = _steps(problem, concern)
-        self._states = carried_states(task.model, task.before, problem, task.kept)
+        self._states = carried_states(task.model, task.before, problem, task.kept, task.cost)
         self._damped = DampedRows(task.model, concern)
         self._trainer = pair_trainer_for(
             task.model,
@@ -99,7 +102,8 @@ class _Fit:
         run.kept = self._forgetting.measure_unseen(run.kept, cost)
         wanted = self._loss_of_unchanged()
         if wanted is not None:
-            run.kept = run.kept.with_numbers(**{_NUMBER: wanted})
+            conditions = loss_conditions(self._task.problem)
+            run.kept = run.kept.with_number(UNCHANGED_LOSS, wanted, *conditions)
         while run.epochs < _MOST:
             self._epoch(1.0)
             if run.epochs >= _LEAST and run.epochs % _EVERY == 0 and self._is_learned(wanted):
@@ -107,7 +111,7 @@ class _Fit:
         falling = _FALLING + run.epochs // 2
         for number in range(1, falling + 1):
             self._epoch(1 + (_END - 1) * number / falling)
-        run.kept = run.kept.with_states(self._states).with_numbers(**{_LAST_EPOCHS: run.epochs})
+        run.kept = run.kept.with_states(self._states).with_number(_LAST_EPOCHS, run.epochs)
 
     def _epoch(self, share: float) -> None:
         pairs = self._pairs.epoch(self._forgetting)
@@ -119,19 +123,25 @@ class _Fit:
             self._forgetting.look(self._task.cost)
 
     def _is_learned(self, wanted: float | None) -> bool:
+        count = self._concern.added.shape[1]
+        return not count or (wanted is not None and self._loss_of_added() <= wanted)
+
+    def _loss_of_added(self) -> float:
         added = self._concern.added
-        return not added.shape[1] or (wanted is not None and self._loss(added) <= wanted)
+        if added.shape[1] > _MEASURED:
+            added = added[:, self._random.choice(added.shape[1], _MEASURED, replace=False)]
+        return self._loss(added)
 
     def _loss_of_unchanged(self) -> float | None:
         """Measured once; None if nothing is unchanged."""
-        known = self._task.kept.number(_NUMBER)
+        known = self._task.kept.number(UNCHANGED_LOSS, *loss_conditions(self._task.problem))
         if known is not None:
             return known
         train = self._task.problem.training
         unchanged = np.delete(np.arange(len(train)), self._pairs.added)
         if not len(unchanged):
             return None
-        count = min(_UNCHANGED, len(unchanged))
+        count = min(_MEASURED, len(unchanged))
         chosen = np.sort(self._random.choice(unchanged, count, replace=False))
         return self._loss(train.take(chosen))
 

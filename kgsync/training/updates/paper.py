@@ -23,7 +23,12 @@ from kgsync.training.progress import (
 from kgsync.training.samplers import CorrectedSampler
 from kgsync.training.updates import UpdateTask
 
-__all__ = ["change_epoch_numbers", "refresh", "update"]
+__all__ = ["ANNEALS", "REMEMBERS", "change_epoch_numbers", "refresh", "update"]
+
+ANNEALS = False
+"""The paper trains at the full rate to the end."""
+REMEMBERS = False
+"""Every update begins with fresh states."""
 
 
 def update(task: UpdateTask) -> TrainingRun:

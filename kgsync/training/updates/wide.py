@@ -15,6 +15,7 @@ from kgsync.training.initial.vectors import initialize
 from kgsync.training.kept import Kept
 from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.forgetting import Forgetting
+from kgsync.training.local.losses import UNCHANGED_LOSS, UNSEEN_LOSS
 from kgsync.training.moving import PairSteps, with_training_triples
 from kgsync.training.problem import Problem
 from kgsync.training.progress import BestState, TrainingRun
@@ -67,7 +68,7 @@ def _train(task: UpdateTask) -> TrainingRun:
         return run
     random = problem.seeds.numpy("wide update")
     added, deleted = problem.changed(task.change)
-    states = carried_states(model, task.before, problem, task.kept)
+    states = carried_states(model, task.before, problem, task.kept, task.cost)
     repeated = np.concatenate([train, np.tile(added, _REPEATS - 1)], axis=1)
     trainer = trainer_for(model, problem, random, task.cost, states, triples=repeated)
     sizes = model.sizes["entity"], model.sizes["relation"]
@@ -81,7 +82,7 @@ def _train(task: UpdateTask) -> TrainingRun:
         states,
     )
     forgetting = Forgetting(model, problem, deleted, random)
-    kept = forgetting.measure_unseen(task.kept, task.cost)
+    forgetting.measure_unseen(task.kept, task.cost)
     epochs = _epochs(train.shape[1], added.shape[1], problem, task.kept)
     last = max(1, round(_FALLING * epochs))
     for epoch in range(1, epochs + 1):
@@ -95,5 +96,6 @@ def _train(task: UpdateTask) -> TrainingRun:
         task.phases.listener.progress("updating", epoch, epochs)
     BestState(model, 1, run).restore()
     none = (np.zeros(size, np.int64) for size in sizes)  # all rows have been trained
+    kept = task.kept.without(UNCHANGED_LOSS, UNSEEN_LOSS)  # all triples have other scores now
     run.kept = kept.with_debts(problem.active, *none).with_states(states)
     return run

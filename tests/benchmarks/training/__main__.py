@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.benchmarks.table import machine
 from tests.benchmarks.training import (
+    change,
     fused,
     growth,
     quality,
@@ -38,6 +39,7 @@ PARTS: dict[str, Part] = {
     ),
     "race": lambda work, o: race.table(work, o.threads, o.their_epochs, 5 * o.tested),
     "growth": lambda work, o: growth.table(o.size, o.seconds, o.threads),
+    "change": lambda work, o: change.table(work, 5 * o.tested, o.their_seconds),
     "update": lambda work, o: update.table(o.size, o.share, o.threads, o.old_epochs, o.steps),
     "retraining": lambda work, o: retraining.table(
         work, "transe", o.threads, o.scratch_epochs, o.tested
@@ -85,6 +87,7 @@ def _options() -> argparse.Namespace:
     add("--quality-epochs", type=int, default=20, help="of the quality part")
     add("--seeds", type=int, default=3, help="of the quality part")
     add("--rate", type=float, default=0.0, help="learning rate of quality; 0 for the paper's")
+    add("--their-seconds", type=float, default=1800.0, help="of PyKEEN at most, in change")
     add("--their-epochs", type=int, default=6, help="of PyKEEN, the time given in the race")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BATCH", "Fb15k", "load", "prepare"]
+__all__ = ["BATCH", "Fb15k", "data_folder", "load", "prepare"]
 
 BATCH = 4832
 """Triples a batch: 100 batches an epoch."""
@@ -55,8 +55,7 @@ def prepare(work: Path, triples: int = 0) -> None:
         work: The folder.
         triples: Train on the first so many triples only, for a quick look; 0 takes all.
     """
-    root = Path(__file__).parents[4] / "shared" / "data"
-    folder = Path(os.environ.get("KGSYNC_TEST_DATA", root)) / "fb15k"
+    folder = data_folder() / "fb15k"
     entities: dict[str, int] = {}
     relations: dict[str, int] = {}
     parts = {}
@@ -80,7 +79,13 @@ def prepare(work: Path, triples: int = 0) -> None:
     np.savez(work / "fb15k.npz", allow_pickle=False, **parts)
 
 
-def load(work: str) -> Fb15k:
-    """What was prepared."""
-    with np.load(Path(work) / "fb15k.npz") as saved:
+def data_folder() -> Path:
+    """Where the raw data sets are."""
+    root = Path(__file__).parents[4] / "shared" / "data"
+    return Path(os.environ.get("KGSYNC_TEST_DATA", root))
+
+
+def load(work: str, name: str = "fb15k") -> Fb15k:
+    """What was prepared, or another file of the same kind."""
+    with np.load(Path(work) / f"{name}.npz") as saved:
         return Fb15k(*(saved[name] for name in _PARTS))

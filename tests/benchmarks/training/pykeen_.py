@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,10 @@ from pykeen.training import SLCWATrainingLoop, TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
 from kgsync.models import MODELS as OURS
-from tests.benchmarks.training.clock import Clock
+from tests.benchmarks.training.clock import Clock, Enough
 from tests.benchmarks.training.fb15k import BATCH, Fb15k
 
-__all__ = ["MODELS", "metrics", "ranker", "train"]
+__all__ = ["MODELS", "metrics", "ranker", "train", "train_until"]
 
 MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "transe": (models.TransE, {"scoring_fct_norm": 1}),
@@ -53,6 +55,68 @@ def train(graph: Fb15k, model: str, threads: int, clock: Clock) -> None:
         pin_memory=False,
         callbacks=_Tick(clock),
     )
+
+
+def train_until(
+    graph: Fb15k, threads: int, adam: bool, wanted: float, tested: int, seconds: float
+) -> Mapping[str, float]:
+    """Train TransE from scratch until it reaches an MRR, or for so many seconds.
+
+    Args:
+        graph: What to train on, and to test on.
+        threads: Of torch.
+        adam: Whether to take Adam at PyKEEN's own rate, instead of SGD at kgsync's.
+        wanted: The MRR, on the first test triples.
+        tested: How many of these.
+        seconds: Processor time at most, without that of the evaluations.
+    """
+    torch.set_num_threads(threads)
+    triples = _factory(graph, graph.train)
+    started = _model(triples, "transe")
+    rate = OURS["transe"].learning_rate
+    parameters = started.get_grad_params()
+    optimizer = torch.optim.Adam(parameters) if adam else torch.optim.SGD(parameters, lr=rate)
+    watch = _Watch(graph, wanted, tested, seconds)
+    loop = SLCWATrainingLoop(
+        model=started,
+        triples_factory=triples,
+        optimizer=optimizer,
+        negative_sampler="basic",
+        negative_sampler_kwargs={"num_negs_per_pos": 1},
+        automatic_memory_optimization=False,
+    )
+    with suppress(Enough):
+        loop.train(
+            triples,
+            num_epochs=10**6,
+            batch_size=BATCH,
+            use_tqdm=False,
+            pin_memory=False,
+            callbacks=watch,
+        )
+    return {"cpu_seconds": watch.spent, "epochs": watch.epochs, "mrr": watch.best}
+
+
+class _Watch(TrainingCallback):  # type: ignore[misc]
+    """Evaluates after more and more epochs; processor time of evaluations is not counted."""
+
+    def __init__(self, graph: Fb15k, wanted: float, tested: int, seconds: float) -> None:
+        super().__init__()
+        self._graph, self._wanted, self._tested, self._seconds = graph, wanted, tested, seconds
+        self.spent, self.epochs, self.best = 0.0, 0, 0.0
+        self._since, self._next = time.process_time(), 10
+
+    def post_epoch(self, epoch: int, epoch_loss: float, **_: Any) -> None:
+        self.spent += time.process_time() - self._since
+        self.epochs += 1
+        late = self.spent >= self._seconds
+        if self.epochs >= self._next or late:
+            self._next = max(self._next + 10, round(1.1 * self._next))
+            found = _evaluate(self._graph, self.model, self._tested, _RANKED_AT_A_TIME)
+            self.best = max(self.best, found["mrr"])
+        if late or self.best >= self._wanted:
+            raise Enough
+        self._since = time.process_time()
 
 
 class _Tick(TrainingCallback):  # type: ignore[misc]

@@ -10,6 +10,7 @@ from pathlib import Path
 from kgsync.models import MODELS
 from kgsync.training.threads import use_threads
 from tests.benchmarks.updates.chains import CHAINS, Chain
+from tests.benchmarks.updates.figure import draw
 from tests.benchmarks.updates.methods import FIRST, Contest, method_names
 from tests.benchmarks.updates.summary import summary
 
@@ -29,7 +30,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=_RECORDS)
     parser.add_argument("--quick", action="store_true", help="two versions of nomisma, not kept")
     parser.add_argument("--summary", action="store_true", help="only print the tables")
+    parser.add_argument("--figure", type=Path, help="draw quality against cost, and nothing else")
     given = parser.parse_args()
+    if given.figure:
+        draw(given.out, given.chains, given.figure)
+        return
     if given.quick:
         with tempfile.TemporaryDirectory() as folder:
             given.chains, given.last, given.out = ["nomisma"], 2, Path(folder)

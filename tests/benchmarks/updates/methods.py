@@ -73,6 +73,10 @@ class Contest:
             shown = {k: round(v, 4) if isinstance(v, float) else v for k, v in record.items()}
             print(json.dumps(shown), flush=True)
 
+    def record(self, method: str, number: int) -> dict[str, Any]:
+        """What was measured."""
+        return Records.of(self.folder / f"{self._name}.jsonl")[method, number]
+
     @property
     def _name(self) -> str:
         return f"{self.chain.name}-{self.model}-{self.seed}"

@@ -31,6 +31,9 @@ class Records:
     def __contains__(self, key: tuple[str, int]) -> bool:
         return key in self._found
 
+    def __getitem__(self, key: tuple[str, int]) -> Record:
+        return self._found[key]
+
     def add(self, record: Record) -> None:
         """Append one record."""
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgsync.errors import RejectedError
-from kgsync.source.settings import ReadingSettings
+from kgsync.service.settings import GuardSettings
 from kgsync.state.transaction import Transaction
 
 STRICT = "1h"
@@ -20,7 +20,7 @@ class LateError(RejectedError):
 class LateGuard:
     """Rejects what was learned."""
 
-    settings: ReadingSettings
+    settings: GuardSettings
 
     def check(self, draft: Transaction) -> None:
         if not draft.has_report or draft.base is None or self.settings.schedule.max_wait != STRICT:

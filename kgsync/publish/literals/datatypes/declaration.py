@@ -22,8 +22,9 @@ class VectorDatatype:
     name: str
     """In the settings."""
     iri: str
+    """One in the namespace `KGE` becomes a term of the vocabulary: `kgsync.config.vocabulary`."""
     help: str
-    """In the help of the setting, after the name."""
+    """In the help of the setting, after the name, and in the vocabulary; without a full stop."""
     encode: Callable[[Table, tuple[int, ...]], Any]
     """From finite vectors, one per row, and the shape of one, to an Arrow string array."""
     decode: Callable[[str], Table]

@@ -6,29 +6,80 @@ import csv
 import io
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from kgsync import queries
+import typer
+
+from kgsync.cli.declaration import CommandDeclaration, Panel
+from kgsync.cli.options import CONFIG, At, Config, Json
 from kgsync.cli.output import output
 from kgsync.cli.tables import table_lines
 from kgsync.common.printable import printable
 from kgsync.errors import ConfigError
-from kgsync.graph.table import Table, python_value
-from kgsync.sync import KGSync
 
 if TYPE_CHECKING:
     from kgsync.graph.port import Term
+    from kgsync.graph.table import Table
     from kgsync.queries import Parameter
 
-__all__ = ["list_queries", "read_parameters", "result_lines", "show_query"]
+__all__ = ["COMMAND", "result_lines"]
 
 _FORMS = ("table", "csv", "json")
 _LONGEST = 80
 """Maximum characters of a literal in a table; a vector has thousands."""
 
 
-def list_queries() -> None:
+def query(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of a query, or SPARQL text; default: list all queries."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="File with your own query, instead of a name.")
+    ] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="Parameter as name=value; repeatable.")
+    ] = None,
+    at: At = None,
+    form: Annotated[str, typer.Option("--format", help="Output: table, csv or json.")] = "table",
+    config: Config = CONFIG,
+    json: Json = False,
+) -> None:
+    """Run a query on the published embeddings, or list the available queries."""
+    output.json = json or form == "json"
+    asked = name if file is None else file
+    if asked is None:
+        _list_queries()
+        return
+    given = _parameters(param or [])
+    if name is not None and file is not None:
+        raise ConfigError("give either the name of a query or a file with --file")
+    if form not in _FORMS:
+        raise ConfigError(f"--format must be one of {', '.join(_FORMS)}, not {form!r}")
+    if "at" in given:
+        raise ConfigError("set the version with --at, not with --param")
+    from kgsync.sync import KGSync
+
+    table = KGSync.from_config(config).query(asked, at=at, **given)
+    if form == "csv" and not output.json:
+        output.exact(_csv(table))
+        return
+    rows = [dict(zip(table.columns, map(_in_json, row), strict=True)) for row in table.values()]
+    output.data(rows)
+    if rows:
+        for line in result_lines(table, output.screen_width):
+            output.text(line)
+    else:
+        output.text("no rows")
+
+
+COMMAND = CommandDeclaration("query", query, place=3, panel=Panel.USE)
+
+
+def _list_queries() -> None:
     """Print every query of the library with its parameters."""
+    from kgsync import queries
+
     library = [queries.load(name) for name in queries.available()]
     output.data(
         [
@@ -51,48 +102,7 @@ def list_queries() -> None:
     output.text("\nRun one with: kgsync query NAME --param name=value")
 
 
-def show_query(
-    config: Path,
-    name: str | None,
-    file: Path | None,
-    given: dict[str, list[str]],
-    form: str,
-    at: int | None,
-) -> None:
-    """Run a query and print its result.
-
-    Args:
-        config: The settings file.
-        name: A query of the library, or a SPARQL text.
-        file: A file with a query, instead of a name.
-        given: Values of its parameters.
-        form: Output format.
-        at: The embedding version to query; None for the current one.
-
-    Raises:
-        KgsyncError: An argument is wrong, or the query failed.
-    """
-    if (name is None) == (file is None):
-        raise ConfigError("give either the name of a query or a file with --file")
-    if form not in _FORMS:
-        raise ConfigError(f"--format must be one of {', '.join(_FORMS)}, not {form!r}")
-    if "at" in given:
-        raise ConfigError("set the version with --at, not with --param")
-    asked = file if file is not None else name or ""
-    table = KGSync.from_config(config).query(asked, at=at, **given)
-    if form == "csv" and not output.json:
-        output.exact(_csv(table))
-        return
-    rows = [dict(zip(table.columns, map(_in_json, row), strict=True)) for row in table.values()]
-    output.data(rows)
-    if rows:
-        for line in result_lines(table, output.screen_width):
-            output.text(line)
-    else:
-        output.text("no rows")
-
-
-def read_parameters(texts: list[str]) -> dict[str, list[str]]:
+def _parameters(texts: list[str]) -> dict[str, list[str]]:
     """Values by name, from texts like `k=10`; a repeated name adds a value.
 
     Raises:
@@ -144,6 +154,8 @@ def result_lines(table: Table, width: int | None = None) -> list[str]:
 
 
 def _cell(term: Term | None) -> str:
+    from kgsync.graph.table import python_value
+
     value = python_value(term)
     if value is None:
         return ""

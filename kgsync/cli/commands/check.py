@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from kgsync.cli.declaration import CommandDeclaration, Panel
+from kgsync.cli.options import CONFIG, Config, Json
 from kgsync.cli.output import output
-from kgsync.config import EndpointSettings, Settings, load_settings
-from kgsync.config.toml_files import build
 from kgsync.errors import ConfigError
-from kgsync.source.doctor import Finding, examine
 
-__all__ = ["check_store"]
+if TYPE_CHECKING:
+    from kgsync.source.doctor import Finding
+
+__all__ = ["COMMAND", "check"]
 
 _IMPATIENT: dict[str, Any] = {"retries": 0, "timeout": "15s"}
 """A user is waiting for the result."""
 _SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 
 
-def check_store(
-    store: str | None,
-    graphs: str | None,
-    config: Path,
-    auth: str | None = None,
-    update_url: str | None = None,
-) -> bool:
-    """Print every finding about a store; returns True if there is no problem."""
+def check(
+    store: Annotated[
+        str | None,
+        typer.Argument(help="URL or path of the store; default: the one in the settings."),
+    ] = None,
+    graphs: Annotated[
+        str | None, typer.Option(help="Graph IRI with {version}, or the IRI of one live graph.")
+    ] = None,
+    auth: Annotated[
+        str | None,
+        typer.Option(help="Authentication at the endpoint: none, basic, digest, bearer."),
+    ] = None,
+    update_url: Annotated[str | None, typer.Option(help="SPARQL Update URL.")] = None,
+    config: Config = CONFIG,
+    json: Json = False,
+) -> None:
+    """Check a store: its type, features and permissions, and how kgsync would read it."""
+    output.json = json
+    from kgsync.config import EndpointSettings, Settings, load_settings
+    from kgsync.config.toml_files import build
+    from kgsync.source.doctor import examine
+
     settings = load_settings(config) if store is None or config.exists() else Settings()
     if graphs is not None:
         settings = replace(settings, source=replace(settings.source, graphs=graphs))
@@ -49,7 +66,11 @@ def check_store(
     for finding in findings:
         _show(finding)
     output.data({"findings": [asdict(finding) for finding in findings]})
-    return all(finding.result != "problem" for finding in findings)
+    if any(finding.result == "problem" for finding in findings):
+        raise typer.Exit(4)
+
+
+COMMAND = CommandDeclaration("check", check, place=2, panel=Panel.SET_UP)
 
 
 def _show(finding: Finding) -> None:

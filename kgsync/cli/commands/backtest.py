@@ -7,32 +7,52 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from kgsync.cli.declaration import CommandDeclaration, Panel
+from kgsync.cli.options import CONFIG, Config, Json
 from kgsync.cli.output import output
-from kgsync.config import load_settings
 from kgsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from kgsync.backtest.record import Record
     from kgsync.backtest.summary import Summary
 
-__all__ = ["run_backtest"]
+__all__ = ["COMMAND", "backtest"]
 
 _WIDTH = 80
 
 
-def run_backtest(
-    config: Path,
-    out: Path,
-    models: Sequence[str],
-    methods: Sequence[str],
-    first: int,
-    last: int | None,
-    *,
-    plots: bool | None,
+def backtest(
+    config: Config = CONFIG,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("backtest"),
+    models: Annotated[
+        str, typer.Option(help="Models, separated by commas; default: the one in the settings.")
+    ] = "",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Methods, separated by commas: update (as the settings say), frozen (no update), "
+            "scratch (retraining from scratch), or update strategies by name: paper, local, wide, "
+            "aligned (the strategy retrain), ...; default: update,frozen,scratch."
+        ),
+    ] = "",
+    first: Annotated[int, typer.Option(help="First version, counted from 0.")] = 0,
+    last: Annotated[int | None, typer.Option(help="Last version; default: the newest.")] = None,
+    plots: Annotated[
+        bool | None, typer.Option(help="Draw figures; default: if matplotlib is installed.")
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """Run or continue a backtest and print its results."""
+    """Compare update strategies, retraining and a frozen baseline over the versions of a graph.
+
+    To continue an interrupted backtest, run it again with the same settings and folder.
+    """
+    output.json = json
+    from kgsync.config import load_settings
+
     settings = load_settings(config)
     if settings.source.store is None:
         raise ConfigError(f"{config} names no store; set source.store")
@@ -41,7 +61,7 @@ def run_backtest(
     use_threads(settings.run.threads)  # before anything else loads torch
     from kgsync.backtest.methods import DEFAULT_METHODS
     from kgsync.backtest.plots import NO_FIGURES, draw_figures
-    from kgsync.backtest.run import backtest
+    from kgsync.backtest.run import backtest as run_backtest
     from kgsync.backtest.summary import summarize
     from kgsync.backtest.verdict import verdict
 
@@ -49,12 +69,12 @@ def run_backtest(
     if plots and not can_draw:
         raise ConfigError(NO_FIGURES)
     with output.listening() as listener:
-        folder = backtest(
+        folder = run_backtest(
             settings.source.store,
             settings,
             out,
-            models=models,
-            methods=methods or DEFAULT_METHODS,
+            models=_names(models),
+            methods=_names(methods) or DEFAULT_METHODS,
             first=first,
             last=last,
             listener=listener,
@@ -77,6 +97,13 @@ def run_backtest(
             "files": files,
         }
     )
+
+
+COMMAND = CommandDeclaration("backtest", backtest, place=4, panel=Panel.REPAIR)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _print(records: Sequence[Record], summaries: Sequence[tuple[Summary, str]]) -> None:

@@ -1,47 +1,50 @@
-"""How far and why an element moved, as text and as JSON."""
+"""`kgsync moves`: how far and why an element moved."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
+import typer
+
+from kgsync.cli.declaration import CommandDeclaration, Panel
+from kgsync.cli.options import CONFIG, Config, Json, opened_sync
 from kgsync.cli.output import output
-from kgsync.cli.reports import short_name
+from kgsync.cli.step_reports import short_name
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind
-    from kgsync.sync import KGSync
     from kgsync.vectors.moves import Move, Triple
 
-__all__ = ["show_moves"]
+__all__ = ["COMMAND"]
 
 
-def show_moves(sync: KGSync, iri: str, kind: str, shown: int) -> None:
-    """Print what happened to an element in each version: one row each, then the triples.
-
-    Args:
-        sync: Whose versions.
-        iri: The element.
-        kind: "entity" or "relation".
-        shown: Triples to print per version.
-
-    Raises:
-        UnknownTermError: No version has had it.
-        ConfigError: The kind is unknown.
-    """
-    moves = sync.moves(iri, cast("Kind", kind))
-    output.data([asdict(move) for move in moves])
-    if not moves:
+def moves(
+    iri: Annotated[str, typer.Argument(help="IRI of an entity or a relation.")],
+    kind: Annotated[str, typer.Option(help="Kind of the element: entity or relation.")] = "entity",
+    k: Annotated[int, typer.Option("-k", min=0, help="Triples to show per version.")] = 10,
+    config: Config = CONFIG,
+    json: Json = False,
+) -> None:
+    """Show how far an element moved in each version, and which triples it gained and lost."""
+    output.json = json
+    with opened_sync(config) as sync:
+        found = sync.moves(iri, cast("Kind", kind))
+    output.data([asdict(move) for move in found])
+    if not found:
         output.text(f"no record says anything about <{iri}>: it has not changed since they begin")
         return
     columns = ["version", "graph", "action", "vector", "distance", "gained", "lost", "MRR"]
-    rows = [_row(move) for move in moves]
+    rows = [_row(move) for move in found]
     output.table(columns, rows, spare=["action", "MRR", "gained", "lost"], shorten=["graph"])
-    triples = [row for move in moves for row in _triples(move, shown)]
+    triples = [row for move in found for row in _triples(move, k)]
     if triples:
         output.text()
         ends = ["head", "relation", "tail"]
         output.table(["version", "", *ends], triples, shorten=ends)
+
+
+COMMAND = CommandDeclaration("moves", moves, place=4, panel=Panel.USE)
 
 
 def _row(move: Move) -> tuple[str, ...]:

@@ -7,47 +7,60 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from kgsync.cli.declaration import CommandDeclaration, Panel
+from kgsync.cli.options import CONFIG, Json
 from kgsync.cli.output import output
 from kgsync.common.printable import PrintableFormatter
 from kgsync.errors import KgsyncError
-from kgsync.service.schedule import Schedule
-from kgsync.sync import KGSync
 
-__all__ = ["run_schedule"]
+__all__ = ["COMMAND"]
 
 _ECHO_SECONDS = 0.3
 _PATIENCE_SECONDS = 10.0
 """How long a step may take to reach its next safe point before the process exits anyway."""
 
 
-def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -> None:
-    """Run the syncs of the given settings files on their schedules.
+def run(
+    config: Annotated[
+        list[Path], typer.Option("--config", "-c", help="Settings file; repeat for more graphs.")
+    ] = [CONFIG],  # noqa: B006
+    every: Annotated[
+        str | None, typer.Option(help="Interval between runs, like 30s, 15m, 2h, 1d.")
+    ] = None,
+    cron: Annotated[str | None, typer.Option(help="Or: cron expression, local time.")] = None,
+    json: Json = False,
+) -> None:
+    """Run steps on a schedule until SIGTERM or Ctrl-C; `kgsync status` shows the progress.
 
-    Raises:
-        KgsyncError: A setting is wrong, or an error ended a sync.
-        SystemExit: An unexpected error ended a sync.
+    A second signal ends the process at once. Graphs of several settings files run in turn.
     """
+    output.json = json
+    from kgsync.service.schedule import Schedule
+    from kgsync.sync import KGSync
+
     handler = logging.StreamHandler()
     handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
-    syncs = [KGSync.from_config(config) for config in configs]
+    syncs = [KGSync.from_config(file) for file in config]
     schedule = Schedule(syncs, every, cron)
     log = logging.getLogger(__name__)
-    for config, status in zip(configs, schedule.statuses, strict=True):
-        log.info("%s: runs %s", config, status.schedule)
+    for file, status in zip(config, schedule.statuses, strict=True):
+        log.info("%s: runs %s", file, status.schedule)
     with _signals(schedule.stop):
         done = schedule.run(_PATIENCE_SECONDS)
     errors = schedule.errors
     if not errors or not done:
-        statuses = zip(configs, schedule.statuses, strict=True)
-        output.data([{"config": str(config), **asdict(status)} for config, status in statuses])
+        statuses = zip(config, schedule.statuses, strict=True)
+        output.data([{"config": str(file), **asdict(status)} for file, status in statuses])
     if not done:
         # Uncommitted work is discarded: only one step has to be repeated.
         log.info("stopped in the middle of a step; the next run repeats it")
@@ -57,6 +70,9 @@ def run_schedule(configs: Sequence[Path], every: str | None, cron: str | None) -
     for error in errors:
         raise error if isinstance(error, KgsyncError) else SystemExit(1)  # it has been logged
     log.info("stopped")
+
+
+COMMAND = CommandDeclaration("run", run, place=3, panel=Panel.KEEP_IN_STEP)
 
 
 @contextmanager

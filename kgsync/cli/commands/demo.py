@@ -6,21 +6,21 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import pyoxigraph as ox
+import typer
 
+from kgsync.cli.declaration import CommandDeclaration, Panel
 from kgsync.cli.demo_graph import BASE, HEROINE, DemoWorld
+from kgsync.cli.options import Json, opened_sync
 from kgsync.cli.output import output
-from kgsync.cli.reports import show_history
-from kgsync.common.listener import Listener
+from kgsync.cli.step_reports import show_history
 from kgsync.errors import ConfigError
-from kgsync.sync import KGSync
 
 if TYPE_CHECKING:
     from kgsync.vectors.embeddings import Neighbor
 
-__all__ = ["build_store", "run_demo"]
+__all__ = ["COMMAND", "GRAPHS", "build_store", "demo"]
 
 VERSIONS = 6
 GRAPHS = f"{BASE}kg/{{version}}"
@@ -57,25 +57,31 @@ literals = "versions"
 """
 
 
-def run_demo(folder: Path, listener: Listener) -> None:
-    """Build the graph, sync all its versions and show the results."""
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Folder; must be new, empty or a demo.")] = Path(
+        "kgsync-demo"
+    ),
+    json: Json = False,
+) -> None:
+    """Build an evolving graph in an embedded store, sync all its versions, show the results."""
+    output.json = json
     _clear(folder)
     (folder / "kgsync.toml").write_text(_CONFIG, encoding="utf-8")
     output.heading(f"Building {VERSIONS} versions of an invented world in {folder}/graph.oxigraph")
     world = build_store(folder / "graph.oxigraph")
-    sync = KGSync.from_config(folder / "kgsync.toml", listener)
-    output.heading("Syncing: the first version is trained from scratch, the others are updates")
-    reports = [sync.step()]
-    first = sync.neighbors(HEROINE, 5)
-    reports += sync.catch_up()
-    last = sync.neighbors(HEROINE, 5)
+    with opened_sync(folder / "kgsync.toml") as sync:
+        output.heading("Syncing: the first version is trained from scratch, the others are updates")
+        reports = [sync.step()]
+        first = sync.neighbors(HEROINE, 5)
+        reports += sync.catch_up()
+        last = sync.neighbors(HEROINE, 5)
+        relation = f"{BASE}ontology/influencedBy"
+        predicted = sync.predict(head=HEROINE, relation=relation, k=3, new_only=True)
     show_history(reports)
     output.heading("Mara Ilves, a poet, moved abroad and became a composer in version 4")
     rows = [(_short(a, world), _short(b, world)) for a, b in zip(first, last, strict=True)]
     output.table(["nearest in version 1", f"nearest in version {VERSIONS}"], rows)
     output.heading("What else she may have: predicted, not in the graph")
-    relation = f"{BASE}ontology/influencedBy"
-    predicted = sync.predict(head=HEROINE, relation=relation, k=3, new_only=True)
     for prediction in predicted:
         output.text(f"  influencedBy {_local(prediction.iri)} (score {prediction.score:.2f})")
     output.heading("Output")
@@ -101,8 +107,13 @@ def run_demo(folder: Path, listener: Listener) -> None:
     )
 
 
+COMMAND = CommandDeclaration("demo", demo, place=4, panel=Panel.SET_UP)
+
+
 def build_store(path: Path, versions: int = VERSIONS, people: int = 1500) -> DemoWorld:
     """Write the versions of a world, with their catalogue, into a new Oxigraph directory."""
+    import pyoxigraph as ox
+
     world = DemoWorld(people=people)
     store = ox.Store(str(path))
     for number in range(1, versions + 1):

@@ -1,0 +1,1 @@
+"""A file beside the guards that is none, but may help them."""

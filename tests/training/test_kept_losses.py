@@ -1,0 +1,129 @@
+"""The losses that tell an update when to stop: how they are measured, and when again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyoxigraph as ox
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from kgsync import KGSync, Settings
+from kgsync.common.cost import Cost
+from kgsync.common.listener import Phases, SilentListener
+from kgsync.config import ModelSettings, TrainingSettings, UpdateSettings
+from kgsync.models import model_class
+from kgsync.training.initial.vectors import carry_over
+from kgsync.training.kept import NOTHING_KEPT, Kept
+from kgsync.training.local.losses import UNCHANGED_LOSS, UNSEEN_LOSS, loss_conditions, mean_loss
+from kgsync.training.updates import UpdateTask, strategy
+from kgsync.training.work import SCORES_PER_TRIPLE
+from tests.models.cases import CASES, EVERY_CASE, ModelCase
+from tests.training.graphs import Version, ring
+from tests.worlds import GRAPHS, fill, quick_settings
+
+OLD = Version(train=ring(30, 1, 3, 7), validation=((0, 1, 2), (5, 1, 9)))
+NEW = replace(OLD, train=(*OLD.train[5:], (30, 0, 4), (6, 1, 30)))
+
+
+def _updated(settings: Settings, case: ModelCase, name: str, kept: Kept = NOTHING_KEPT) -> Kept:
+    problem, active = NEW.problem(settings), OLD.active
+    old = case.random(len(active.entities), len(active.relations), dtype=torch.float32)
+    phases, change = Phases(SilentListener()), OLD.change_to(NEW)
+    model = carry_over(old, active, problem)
+    task = UpdateTask(model, active, change, problem, phases, Cost(), kept=kept)
+    return strategy(name)(task).kept
+
+
+def _pairs(count: int, rows: int = 30) -> tuple[Any, Any]:
+    random = np.random.default_rng(0)
+    positive, negative = random.integers(0, rows, (2, 3, count))
+    for triples in (positive, negative):
+        triples[1] %= 3
+    negative[0, ::7] = -1
+    return positive, negative
+
+
+def _blocks_of(monkeypatch: pytest.MonkeyPatch, triples: int) -> None:
+    monkeypatch.setattr("kgsync.training.local.losses.triples_at_a_time", lambda _: triples)
+
+
+@pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
+def test_a_loss_is_the_same_in_blocks(case: ModelCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = case.random(30, 3)
+    pairs = _pairs(100)
+    whole = mean_loss(model, *pairs, Cost())
+    _blocks_of(monkeypatch, 7)
+    assert mean_loss(model, *pairs, Cost()) == pytest.approx(whole, rel=1e-6)
+
+
+def test_the_memory_of_a_loss_is_bounded() -> None:
+    settings = ModelSettings("rescal", dimension=50)
+    model = model_class("rescal").random(settings, 30, 3, torch.Generator().manual_seed(0))
+    gathered: list[int] = []
+    rows = model.rows
+
+    def counted(kind: Any, which: Any) -> Any:
+        found = rows(kind, which)
+        gathered.append(sum(table.nbytes for table in found.values()))
+        return found
+
+    model.rows = counted  # type: ignore[assignment,method-assign]
+    mean_loss(model, *_pairs(80_000), Cost())
+    assert max(gathered) < 50 * 2**20  # 800 MB at once
+
+
+def test_a_loss_is_measured_again_after_another_margin() -> None:
+    case = CASES[0]
+    settings = Settings(model=case.settings, update=UpdateSettings(strategy="local"))
+    kept = _updated(settings, case, "local")
+    conditions = loss_conditions(NEW.problem(settings))
+    remembered = kept.number(UNCHANGED_LOSS, *conditions)
+    assert remembered is not None
+    again = _updated(settings, case, "local", kept)
+    assert again.number(UNCHANGED_LOSS, *conditions) == remembered
+    wider = replace(settings, model=replace(case.settings, margin=9.0))
+    measured = _updated(wider, case, "local", kept)
+    for name in (UNCHANGED_LOSS, UNSEEN_LOSS):
+        assert measured.number(name, *conditions) is None
+        now = measured.number(name, *loss_conditions(NEW.problem(wider)))
+        then = kept.number(name, *conditions)
+        assert now is not None
+        assert then is not None
+        assert now > then + 4  # for a margin that grew by far more
+
+
+def test_a_loss_is_measured_again_after_a_wide_update() -> None:
+    case = CASES[0]
+    settings = Settings(
+        model=case.settings,
+        training=TrainingSettings(epochs=5, batches=4),
+        update=UpdateSettings(strategy="wide"),
+    )
+    conditions = loss_conditions(NEW.problem(settings))
+    kept = NOTHING_KEPT.with_number(UNCHANGED_LOSS, 1.0, *conditions)
+    kept = kept.with_number(UNSEEN_LOSS, 1.0, *conditions).with_number(SCORES_PER_TRIPLE, 40.0)
+    after = _updated(settings, case, "wide", kept)
+    assert after.number(UNCHANGED_LOSS, *conditions) is None
+    assert after.number(UNSEEN_LOSS, *conditions) is None
+    assert after.number(SCORES_PER_TRIPLE) == 40.0
+
+
+def test_rebuilding_aligned_remembers_what_training_from_scratch_took(tmp_path: Path) -> None:
+    quick = quick_settings("distmult")  # which is retrained from the old vectors
+    settings = replace(quick, update=replace(quick.update, strategy="auto"))
+    sync = KGSync(fill(ox.Store(), ["1"]), GRAPHS, state=tmp_path, settings=settings)
+    sync.step()
+
+    def known() -> float | None:
+        file = tmp_path / f"{sync.status().version:06d}" / "learning" / "kept.safetensors"
+        return Kept(load_file(file)).number(SCORES_PER_TRIPLE)
+
+    before = known()
+    assert before is not None
+    sync.rebuild(aligned=True)
+    assert known() == before
