@@ -203,7 +203,10 @@ def test_the_sample_of_unchanged_triples_persists_while_a_graph_grows() -> None:
     before = None
     for end in range(size, count, 7):
         train = Snapshot(*(column[:end] for column in all_.columns))
-        found = UnchangedSample.of(train, terms, size).without(Snapshot.empty(), terms)
+        none, active = Snapshot.empty(), Active.of(train)
+        version = Version(active, Split(train, none, none), terms, KnownTriples(active.rows(train)))
+        change = ChangeSet.between(train, train, terms, Splitter(0.0, 0.0))
+        found = change_groups(version, change, size)["unchanged"].triples
         assert len(found) == size
         if before is not None:
             # One that was pushed out made place for one of the seven new triples.
