@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgsync.errors import TrainingError
-from kgsync.evaluation.counting import SIDES
+from kgsync.evaluation.counting import SIDES, compared
 from kgsync.evaluation.ranking import KnownTriples, Side
 from kgsync.graph.active import TripleRows
 from kgsync.graph.hashing import Hashes
+from kgsync.graph.snapshot import places
 from kgsync.graph.split import persistent_rows
 from kgsync.models.base import Model, Rows
 
-__all__ = ["Candidates", "ranks_among", "standard_error"]
+__all__ = ["Candidates", "ranks_among"]
 
 Ranks = NDArray[np.float64]
 """Shape (2, triples): the rank of the head and that of the tail."""
@@ -74,37 +74,42 @@ def _ranks(
     order = np.argsort(triples[1], kind="stable")
     heads, relations, tails = triples[:, order]
     given, true = (heads, tails) if side == "tail" else (tails, heads)
-    place = np.full(candidates.entities, -1)
-    place[candidates.rows] = np.arange(len(candidates.rows))
-    block = max(1, min(_QUERIES, memory_mb * 2**20 // (4 * (len(candidates.rows) + _QUERIES))))
+    rows, size = candidates.rows, len(candidates.rows)
+    block = max(1, min(_QUERIES, memory_mb * 2**20 // (4 * (size + _QUERIES))))
     # Asked for all queries at once: it may take a pass over all edges.
-    query, answers = known.answers(side, given, relations)
+    answers = known.find(side, given, relations).among(rows)
+    pairs, at = answers.numbers(given, relations), places(rows, true)
+    # An answer is not its own rival, even if its triple is not a positive one.
+    counted = (at >= 0) & ~answers.contain(pairs, np.maximum(at, 0))
+    # Gathered once; the answers of a block that are no candidates come after them.
+    columns = _with_space(_rows(model, rows), min(block, candidates.entities - size))
     result = np.empty(len(order))
     for start in range(0, len(order), block):
         part = slice(start, start + block)
         # Answers that are no candidates are scored in the same product, so equal vectors tie.
-        others = np.unique(true[part][place[true[part]] < 0])
-        place[others] = len(candidates.rows) + np.arange(len(others))
-        columns = _rows(model, np.concatenate([candidates.rows, others]))
-        scores = _scores(model, side, given[part], relations[part], columns)
-        own_place = place[true[part]]
-        own = scores[np.arange(len(scores)), own_place][:, None]
-        if np.isnan(scores).any():
-            raise TrainingError("a score is NaN: the vectors cannot be used")
-        first, last = np.searchsorted(query, (start, start + block))  # they are ascending
-        left_out = place[answers[first:last]]
-        is_scored = left_out >= 0
-        scores[query[first:last][is_scored] - start, left_out[is_scored]] = -np.inf
-        scores[np.arange(len(scores)), own_place] = -np.inf
-        rivals = scores[:, : len(candidates.rows)]
-        better, equal = (rivals > own).sum(axis=1), (rivals == own).sum(axis=1)
-        result[order[part]] = 1 + better + equal / 2
-        place[others] = -1
+        own_place, missing = at[part].copy(), at[part] < 0
+        others, place = np.unique(true[part][missing], return_inverse=True)
+        own_place[missing] = size + place
+        for name, vectors in _rows(model, others).items():
+            columns[name][size : size + len(others)] = vectors
+        scored = {name: table[: size + len(others)] for name, table in columns.items()}
+        scores = _scores(model, side, given[part], relations[part], scored)
+        own = scores[np.arange(len(scores)), own_place]
+        better, equal = compared(scores, own, pairs[part], answers, rivals=size)
+        result[order[part]] = 1 + better + (equal - counted[part]) / 2
     return result
 
 
 def _rows(model: Model, rows: NDArray[np.int64]) -> Rows:
     return model.rows("entity", torch.from_numpy(rows))
+
+
+def _with_space(rows: Rows, more: int) -> Rows:
+    """The same with space for a few more."""
+    return {
+        name: torch.cat([table, table.new_empty(more, table.shape[1])])
+        for name, table in rows.items()
+    }
 
 
 def _scores(
@@ -114,10 +119,3 @@ def _scores(
     rows = model.rows("relation", torch.from_numpy(relations))
     scores: NDArray[np.float32] = score(_rows(model, given), rows, columns).numpy()
     return scores
-
-
-def standard_error(values: NDArray[np.float64], sampled_from: int) -> float:
-    """Of the mean of a sample; 0 if it is everything, infinite from one of several."""
-    if len(values) >= sampled_from:
-        return 0.0
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")

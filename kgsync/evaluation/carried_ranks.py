@@ -26,10 +26,10 @@ from kgsync.evaluation.counting import (
     own_scores,
 )
 from kgsync.evaluation.known import KnownTriples, Side, answers_among
-from kgsync.evaluation.moved_rows import Embedded, moved_ids, positions
-from kgsync.graph.active import Active, shared_rows
+from kgsync.evaluation.moved_rows import Embedded, moved_ids
+from kgsync.graph.active import Active
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.snapshot import Snapshot, common_layout
+from kgsync.graph.snapshot import Snapshot, common_layout, places
 from kgsync.graph.terms import Ids
 
 __all__ = ["CarriedRanks", "RankingTask"]
@@ -141,7 +141,8 @@ class _Update:
         own = own_scores(new, queries)
         same = self._at >= 0
         if not np.array_equal(own[same], kept.own[self._at[same]]):
-            # Numbers are rounded otherwise than where they were kept: nothing of that is of use.
+            # The scores were rounded differently when they were kept, so everything is ranked
+            # again.
             same[:] = False
         better, equal = np.zeros((2, len(own)), np.int64)
         better[same], equal[same] = kept.better[self._at[same]], kept.equal[self._at[same]]
@@ -168,22 +169,24 @@ class _Update:
         triples, change = self._tested.triples.where(which), self._change
         given = triples.heads if side == "tail" else triples.tails
         turned = [
-            answers_among(edges.columns, side, given, triples.relations).entities
+            answers_among(edges, side, given, triples.relations).entities
             for edges in (change.added_triples, change.deleted_triples)
         ]
         changed = np.unique(np.concatenate([self._changed, *turned]))
         only = _mask(changed, self._old.active, self._tested.embedded.active)
         now, added, deleted = (
-            answers_among(edges.columns, side, given, triples.relations, only)
+            answers_among(edges, side, given, triples.relations, only)
             for edges in (self._tested.edges, change.added_triples, change.deleted_triples)
         )
         sides = (self._old, now.before(added, deleted), -1), (self._tested.embedded, now, 1)
         for (embedded, known, sign), those in zip(sides, vectors, strict=True):
             active = embedded.active
             queries = Queries.of(active.rows(triples), side)
-            rows, _ = shared_rows(active.entities, changed)
+            rows = places(active.entities, changed)
             own, answers = counts.own[which], known.as_rows(active)
-            found = count_some(those, queries, own, rows, answers, self._tested.memory_mb)
+            found = count_some(
+                those, queries, own, rows[rows >= 0], answers, self._tested.memory_mb
+            )
             counts.better[which] += sign * found.better
             counts.equal[which] += sign * found.equal
 
@@ -191,7 +194,7 @@ class _Update:
 def _positions(old: Snapshot, new: Snapshot) -> NDArray[np.int64]:
     """For each edge where it is among the old ones; -1 if it is not."""
     layout = common_layout(old, new)
-    return positions(old.keys(layout), new.keys(layout))
+    return places(old.keys(layout), new.keys(layout))
 
 
 def _mask(ids: Ids, *versions: Active) -> Mask:

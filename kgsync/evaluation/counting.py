@@ -16,7 +16,16 @@ from kgsync.evaluation.known import Answers, KnownTriples, Side
 from kgsync.graph.active import TripleRows
 from kgsync.models.base import Model, Rows
 
-__all__ = ["SIDES", "Counts", "Queries", "Vectors", "count_all", "count_some", "own_scores"]
+__all__ = [
+    "SIDES",
+    "Counts",
+    "Queries",
+    "Vectors",
+    "compared",
+    "count_all",
+    "count_some",
+    "own_scores",
+]
 
 SIDES: tuple[Side, Side] = ("head", "tail")
 
@@ -90,9 +99,9 @@ class Vectors:
         """All entities, column by column, as they are scored."""
         return _by_columns(self.entities)
 
-    def candidates(self, rows: NDArray[np.int64]) -> Rows:
+    def candidates(self, rows: NDArray[np.int64] | slice) -> Rows:
         """Some entities, column by column."""
-        some = torch.from_numpy(rows)
+        some = rows if isinstance(rows, slice) else torch.from_numpy(rows)
         return _by_columns({name: table[some] for name, table in self.entities.items()})
 
     def scores(self, queries: Queries, candidates: Rows) -> NDArray[Any]:
@@ -120,16 +129,16 @@ def count_all(vectors: Vectors, queries: Queries, known: KnownTriples, memory_mb
     block = _block(len(vectors.entities["entity"]), vectors, memory_mb)
     order = queries.by_relation()
     answers = known.find(queries.side, queries.given, queries.relations)
-    parts = [order[start : start + block] for start in range(0, len(order), block)]
+    pairs = answers.numbers(queries.given, queries.relations)
     counts = _no_counts(queries, vectors)
-    for part in parts:
+    for start in range(0, len(order), block):
+        part = order[start : start + block]
         some = queries.where(part)
         scores = vectors.scores(some, vectors.all_candidates)
         # The true score comes from the same matrix as its rivals': equal vectors tie exactly.
         own = scores[np.arange(len(part)), some.true]
-        known_answers = answers.of(some.given, some.relations)
         counts.own[part] = own
-        counts.better[part], counts.equal[part] = _compared(scores, own, *known_answers)
+        counts.better[part], counts.equal[part] = compared(scores, own, pairs[part], answers)
     return counts
 
 
@@ -171,20 +180,20 @@ def count_some(
     """
     order, counts = queries.by_relation(), _no_counts(queries, vectors)
     counts.own[:] = own
-    size = len(vectors.entities["entity"]) if candidates is None else len(candidates)
+    pairs = answers.numbers(queries.given, queries.relations)
+    if candidates is None:
+        size = len(vectors.entities["entity"])
+    else:
+        size, answers = len(candidates), answers.among(candidates)
     for begin in range(0, size if len(order) else 0, _CANDIDATES):
         end = min(begin + _CANDIDATES, size)
-        rows = np.arange(begin, end) if candidates is None else candidates[begin:end]
-        others = vectors.candidates(rows)
-        block = _block(len(rows), vectors, memory_mb)
+        rows = slice(begin, end)
+        others = vectors.candidates(rows if candidates is None else candidates[rows])
+        block = _block(end - begin, vectors, memory_mb)
         for start in range(0, len(order), block):
             part = order[start : start + block]
-            some = queries.where(part)
-            query, answer = answers.of(some.given, some.relations)
-            at = np.minimum(np.searchsorted(rows, answer), len(rows) - 1)
-            here = rows[at] == answer
-            scores = vectors.scores(some, others)
-            better, equal = _compared(scores, own[part], query[here], at[here])
+            scores = vectors.scores(queries.where(part), others)
+            better, equal = compared(scores, own[part], pairs[part], answers, begin)
             counts.better[part] += better
             counts.equal[part] += equal
     return counts
@@ -206,30 +215,58 @@ def _no_counts(queries: Queries, vectors: Vectors) -> Counts:
     return Counts(better, equal, np.empty(len(queries), dtype))
 
 
-def _compared(scores: Any, own: Any, queries: Any, entities: Any) -> Any:
-    better, equal, numbers = _count(scores, own, queries, entities)
+def compared(
+    scores: NDArray[Any],
+    own: NDArray[Any],
+    pairs: NDArray[np.int64],
+    answers: Answers,
+    begin: int = 0,
+    rivals: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many scores of each query are better than its own, and how many are equal.
+
+    Args:
+        scores: Queries x candidates.
+        own: For each query the score of its true entity.
+        pairs: For each query the number of its pair among the answers.
+        answers: Known answers, numbered as the candidates are; they do not count. They are looked
+            up where they are: queries with the same pair do not need a copy each.
+        begin: The number of the first candidate.
+        rivals: How many candidates count, from the first; all of them if it is None.
+
+    Raises:
+        TrainingError: A score is NaN.
+    """
+    size = scores.shape[1] if rivals is None else rivals
+    found = _count(scores, own, size, pairs, answers.start, answers.entities, begin)
+    better, equal, numbers = found
     if not numbers:
         raise TrainingError("a score is NaN: the vectors cannot be used")
     return better, equal
 
 
 @compiled()
-def _count(scores: Any, own: Any, queries: Any, entities: Any) -> Any:
+def _count(
+    scores: Any, own: Any, size: Any, pairs: Any, start: Any, entities: Any, begin: Any
+) -> Any:
     """How many scores of each row are better than its own or equal, and whether all are numbers."""
     better, equal = np.zeros(len(own), np.int64), np.zeros(len(own), np.int64)
     numbers = True
+    end = begin + size
     for query in range(len(own)):
         row, mine = scores[query], own[query]
-        above, level, unequal = 0, 0, 0
-        for i in range(len(row)):
+        above, level, unequal = 0, 0, int(np.isnan(mine))
+        for i in range(size):
             above += row[i] > mine
             level += row[i] == mine
             unequal += row[i] != row[i]  # true only for NaN
+        first, last = start[pairs[query]], start[pairs[query] + 1]
+        at = first + np.searchsorted(entities[first:last], begin)
+        while at < last and entities[at] < end:  # the known answers, the true one among them
+            score = row[entities[at] - begin]
+            above -= score > mine
+            level -= score == mine
+            at += 1
         better[query], equal[query] = above, level
         numbers = numbers and unequal == 0
-    for at in range(len(queries)):  # the known answers, the true one among them, do not count
-        query = queries[at]
-        score, mine = scores[query, entities[at]], own[query]
-        better[query] -= score > mine
-        equal[query] -= score == mine
     return better, equal, numbers

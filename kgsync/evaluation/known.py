@@ -1,6 +1,7 @@
 """Known answers of queries: which candidates the filter leaves out.
 
-Nothing is sorted or packed but the edges that answer a query: one pass over a column finds them.
+Nothing is sorted or packed but the edges that answer a query. Those with a head are found in the
+sorted edges, those with a tail by one pass over a column.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.graph.active import Active, TripleRows
-from kgsync.graph.snapshot import contains
+from kgsync.graph.snapshot import Snapshot, contains, occurrences, places
 
 __all__ = ["Answers", "KnownTriples", "Side", "answers_among"]
 
@@ -21,7 +22,6 @@ Side = Literal["head", "tail"]
 Numbers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 _LOW = np.uint64((1 << 32) - 1)
-Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,26 @@ class Answers:
     start: Numbers
     """For each pair where its answers begin; one more for the end."""
     entities: NDArray[Any]
-    """The answers, pair after pair."""
+    """The answers, pair after pair, each time ascending."""
 
-    def of(self, given: NDArray[Any], relation: NDArray[Any]) -> tuple[Numbers, Numbers]:
-        """(Query number, answer) of queries whose pairs are here, one pair per answer."""
-        pair = np.searchsorted(self.pairs, _pair_keys(given, relation))
-        first = self.start[pair]
-        count = self.start[pair + 1] - first
-        query = np.repeat(np.arange(len(given)), count)
-        offset = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
-        return query, self.entities[first[query] + offset].astype(np.int64)
+    def numbers(self, given: NDArray[Any], relation: NDArray[Any]) -> Numbers:
+        """For each query the number of its pair, which is here; many may have the same."""
+        return np.searchsorted(self.pairs, _pair_keys(given, relation))
+
+    def among(self, candidates: Numbers) -> Answers:
+        """Those that are among some entities, as their places there.
+
+        Args:
+            candidates: The entities, ascending.
+        """
+        place = places(candidates, self.entities)
+        found = place >= 0
+        start = np.append(0, np.cumsum(found))[self.start]
+        return Answers(self.pairs, start, place[found])
+
+    def contain(self, numbers: Numbers, entities: NDArray[Any]) -> NDArray[np.bool_]:
+        """For each pair, given by its number, whether an entity is one of its answers."""
+        return contains(self._keys, _pair_keys(numbers, entities))
 
     def before(self, added: Answers, deleted: Answers) -> Answers:
         """The answers of the version before, of the same pairs.
@@ -52,9 +62,7 @@ class Answers:
             deleted: Those among the edges that have been deleted.
         """
         left = self._keys[~contains(added._keys, self._keys)]
-        keys = np.sort(np.concatenate([left, deleted._keys]))
-        start = np.searchsorted(keys >> np.uint64(32), np.arange(len(self.start)))
-        return Answers(self.pairs, start, (keys & _LOW).astype(np.int64))
+        return self._of(np.sort(np.concatenate([left, deleted._keys])))
 
     def as_rows(self, active: Active) -> Answers:
         """The same, if these are ids, as the rows of a version; they are in the order of ids."""
@@ -62,6 +70,11 @@ class Answers:
         relation = np.searchsorted(active.relations, (self.pairs & _LOW).astype(np.int32))
         rows = np.searchsorted(active.entities, self.entities)
         return Answers(_pair_keys(given, relation), self.start, rows)
+
+    def _of(self, keys: Keys) -> Answers:
+        """Other answers of the same pairs."""
+        start = np.searchsorted(keys >> np.uint64(32), np.arange(len(self.start)))
+        return Answers(self.pairs, start, (keys & _LOW).astype(np.int64))
 
     @property
     def _keys(self) -> Keys:
@@ -77,18 +90,18 @@ class Answers:
 class KnownTriples:
     """All positive triples of a version; finds the answers of queries."""
 
-    def __init__(self, triples: TripleRows | Columns, active: Active | None = None) -> None:
+    def __init__(self, triples: TripleRows | Snapshot, active: Active | None = None) -> None:
         """Take the triples.
 
         Args:
-            triples: Heads, relations and tails, as rows.
-            active: The elements of the version, if the triples are ids; queries always are rows.
+            triples: Heads, relations and tails, as rows; or the edges of a version.
+            active: The elements of the version, if it is edges; queries always are rows.
         """
         self._triples, self._active = triples, active
         self._found: dict[Side, Answers] = {}
 
     def find(self, side: Side, given: NDArray[Any], relation: NDArray[Any]) -> Answers:
-        """The answers of these queries, and perhaps of more.
+        """The answers of these queries; the result may contain further pairs.
 
         Every validation has the same queries, so the last answers are remembered.
 
@@ -102,18 +115,6 @@ class KnownTriples:
             found = self._found[side] = self._look(side, given, relation)
         return found
 
-    def answers(
-        self, side: Side, given: NDArray[np.int64], relation: NDArray[np.int64]
-    ) -> tuple[Numbers, Numbers]:
-        """Known answers of queries: (query number, entity row), one pair per answer.
-
-        Args:
-            side: Which side is asked for.
-            given: Entity rows of the other side.
-            relation: Relation rows.
-        """
-        return self.find(side, given, relation).of(given, relation)
-
     def _look(self, side: Side, given: NDArray[Any], relation: NDArray[Any]) -> Answers:
         active = self._active
         if active is None:
@@ -123,7 +124,7 @@ class KnownTriples:
 
 
 def answers_among(
-    triples: TripleRows | Columns,
+    triples: TripleRows | Snapshot,
     side: Side,
     given: NDArray[Any],
     relation: NDArray[Any],
@@ -132,16 +133,19 @@ def answers_among(
     """Find the triples that answer queries.
 
     Args:
-        triples: Heads, relations and tails, as rows or as ids.
+        triples: Heads, relations and tails, as rows; or edges.
         side: Which side is asked for.
         given: The entities of the other side.
         relation: The relations.
         only: For each entity, whether it is wanted among the answers; all are if it is None.
     """
-    heads, relations, tails = triples
+    heads, relations, tails = triples.columns if isinstance(triples, Snapshot) else triples
     entities, answers = (heads, tails) if side == "tail" else (tails, heads)
     pairs = np.unique(_pair_keys(given, relation))
-    at = _having(entities, given)
+    if isinstance(triples, Snapshot) and side == "tail":
+        at = triples.with_heads(np.unique(given))  # they are sorted by head: no pass over all
+    else:
+        at = occurrences(entities, given)
     if only is not None:
         at = at[only[answers[at]]]
     at = at[_mask(relation)[np.minimum(relations[at], int(relation.max(initial=0)) + 1)]]
@@ -155,15 +159,6 @@ def answers_among(
         once = np.append(True, ~again)
         pair, found = pair[once], found[once]
     return Answers(pairs, np.searchsorted(pair, np.arange(len(pairs) + 1)), found)
-
-
-def _having(column: NDArray[Any], values: NDArray[Any]) -> Numbers:
-    """Where a column has one of some values."""
-    if not len(column):
-        return np.empty(0, np.int64)
-    mask = np.zeros(max(int(column.max()), int(values.max(initial=0))) + 1, bool)
-    mask[values] = True
-    return np.flatnonzero(mask[column])
 
 
 def _mask(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -19,8 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kgsync.evaluation.candidates import Candidates, Ranks, ranks_among, standard_error
-from kgsync.evaluation.ranking import KnownTriples
+from kgsync.evaluation.candidates import Candidates, Ranks, ranks_among
+from kgsync.evaluation.ranking import KnownTriples, standard_error
+from kgsync.evaluation.unchanged_sample import UnchangedSample
 from kgsync.graph.active import Active
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.snapshot import Snapshot
@@ -33,8 +34,6 @@ __all__ = ["Group", "GroupQuality", "Learned", "StillRanked", "change_groups", "
 _TOP = 10
 _SHOWN = 5
 """Deleted triples that still rank high and are named."""
-_THINNED = 64
-"""So many times the sample are left of a large set of triples before it is hashed."""
 
 
 class RankedVersion(Protocol):
@@ -115,6 +114,7 @@ def learned(
     sample: int,
     candidates: int,
     memory_mb: int = 256,
+    unchanged: UnchangedSample | None = None,
 ) -> Learned:
     """Rank the groups of a change on both sides, among the same candidates.
 
@@ -125,12 +125,13 @@ def learned(
         sample: Triples of each group at most; 0 takes all.
         candidates: Entities to rank among; 0 takes all.
         memory_mb: Bound on one block of scores.
+        unchanged: Of the version, if it is known.
     """
     active, terms = version.active, version.terms
     among = Candidates.of(terms.entities.hashes[active.entities], candidates)
     groups = {
         name: group
-        for name, group in change_groups(version, change, sample).items()
+        for name, group in change_groups(version, change, sample, unchanged).items()
         if len(group.triples)
     }
     rows = [active.rows(group.triples) for group in groups.values()]
@@ -146,21 +147,35 @@ def learned(
     return Learned(found, still, len(among.rows), among.entities)
 
 
-def change_groups(version: RankedVersion, change: ChangeSet, size: int) -> dict[str, Group]:
-    """The groups of a change, each a sample of at most `size` triples; all of them for 0."""
+def change_groups(
+    version: RankedVersion,
+    change: ChangeSet,
+    size: int,
+    unchanged: UnchangedSample | None = None,
+) -> dict[str, Group]:
+    """The groups of a change, each a sample of at most `size` triples; all of them for 0.
+
+    Args:
+        version: The version it leads to.
+        change: The change.
+        size: Triples of each group at most.
+        unchanged: Of the version, for samples of this size, if it is known.
+    """
     split, terms, active = version.split, version.terms, version.active
     added, deleted = change.part(Part.TRAIN)
     deleted = deleted.where(active.all_active(deleted))
-    unchanged = _thinned(split.train, terms, size).minus(added)
+    if size == 0:
+        before = split.train.minus(added)
+    else:
+        found = unchanged or UnchangedSample.of(split.train, terms, size, len(added))
+        before = found.without(added, terms)
     # The smallest hashes of two sets are among the smallest of each.
     unseen = [persistent_sample(part, terms, size) for part in (split.validation, split.test)]
     is_near = _touched(split.test, change, split.train, len(terms.entities))
     near, elsewhere = split.test.where(is_near), split.test.where(~is_near)
     return {
         "added": Group(persistent_sample(added, terms, size), len(added)),
-        "unchanged": Group(
-            persistent_sample(unchanged, terms, size), len(split.train) - len(added)
-        ),
+        "unchanged": Group(before, len(split.train) - len(added)),
         "deleted": Group(persistent_sample(deleted, terms, size), len(deleted)),
         "unseen": Group(
             persistent_sample(unseen[0].plus(unseen[1]), terms, size),
@@ -171,16 +186,6 @@ def change_groups(version: RankedVersion, change: ChangeSet, size: int) -> dict[
     }
 
 
-def _thinned(edges: Snapshot, terms: TermIndex, size: int) -> Snapshot:
-    """Some of the edges, if there are many: adding two hashes is far faster than mixing three."""
-    halvings = (len(edges) // (size * _THINNED)).bit_length() - 1 if size else 0
-    if halvings < 1:
-        return edges
-    hashes = terms.entities.hashes
-    position = hashes[edges.heads] + np.uint64(3) * hashes[edges.tails]
-    return edges.where(position < np.uint64(1 << (64 - halvings)))
-
-
 def _touched(
     triples: Snapshot, change: ChangeSet, train: Snapshot, entities: int
 ) -> NDArray[np.bool_]:
@@ -188,8 +193,8 @@ def _touched(
     touched = np.zeros(entities, bool)
     for edges in (change.added_triples, change.deleted_triples):
         touched[edges.heads] = touched[edges.tails] = True
-    degree = np.bincount(train.heads, minlength=entities)
-    degree += np.bincount(train.tails, minlength=entities)
+    degree = np.zeros(entities, np.int64)
+    degree[: len(train.uses.entities)] = train.uses.entities  # counted for the update already
     heads, tails = triples.heads, triples.tails
     found: NDArray[np.bool_] = touched[np.where(degree[heads] <= degree[tails], heads, tails)]
     return found

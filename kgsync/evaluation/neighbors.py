@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from kgsync.evaluation.candidates import standard_error
-from kgsync.graph.active import Active
+from kgsync.evaluation.ranking import standard_error
+from kgsync.graph.active import Active, shared_rows
 from kgsync.graph.hashing import Hashes
 from kgsync.graph.split import persistent_rows
 
@@ -45,6 +45,7 @@ def neighbor_overlap(
     *,
     sample: int,
     candidates: int,
+    memory_mb: int = 256,
 ) -> NeighborOverlap | None:
     """Compare the neighbors of entities that are in both versions; None if there are too few.
 
@@ -54,10 +55,10 @@ def neighbor_overlap(
         hashes: For each entity id a number that belongs to its IRI.
         sample: Entities to compare, the same from version to version; 0 takes all.
         candidates: Entities that can be a neighbor; 0 takes all.
+        memory_mb: Bound on one block of similarities.
     """
-    shared, at_old, at_new = np.intersect1d(
-        old[1].entities, new[1].entities, assume_unique=True, return_indices=True
-    )
+    at_old, at_new = shared_rows(old[1].entities, new[1].entities)
+    shared = new[1].entities[at_new]
     if len(shared) < 2:
         return None
     among = persistent_rows(hashes[shared], candidates)
@@ -65,7 +66,7 @@ def neighbor_overlap(
     k = min(_NEAREST, len(among) - 1)
     # The same rows in the same order: vectors that have not moved have the same neighbors.
     before, after = (
-        _nearest(table[torch.from_numpy(rows[among])], asked, k)
+        _nearest(table[torch.from_numpy(rows[among])], asked, k, memory_mb)
         for table, rows in ((old[0], at_old), (new[0], at_new))
     )
     kept = (before[:, :, None] == after[:, None, :]).any(dim=2).double().mean(dim=1).numpy()
@@ -79,12 +80,13 @@ def neighbor_overlap(
     )
 
 
-def _nearest(vectors: Tensor, rows: NDArray[np.int64], k: int) -> Tensor:
+def _nearest(vectors: Tensor, rows: NDArray[np.int64], k: int, memory_mb: int) -> Tensor:
     """Rows of the k nearest of some vectors, itself left out."""
+    block = max(1, min(_AT_A_TIME, memory_mb * 2**20 // (len(vectors) * vectors.itemsize)))
     unit = functional.normalize(vectors, dim=1)
     found = []
-    for start in range(0, len(rows), _AT_A_TIME):
-        part = torch.from_numpy(rows[start : start + _AT_A_TIME])
+    for start in range(0, len(rows), block):
+        part = torch.from_numpy(rows[start : start + block])
         similarity = unit[part] @ unit.T
         similarity[torch.arange(len(part)), part] = -torch.inf
         found.append(similarity.topk(k, dim=1).indices)

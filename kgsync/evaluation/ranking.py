@@ -21,6 +21,7 @@ __all__ = [
     "Side",
     "link_prediction",
     "ranks",
+    "standard_error",
     "summary",
 ]
 
@@ -92,14 +93,19 @@ def summary(ranks: NDArray[np.float64], sampled_from: int) -> LinkPrediction:
         hits={k: float((ranks <= k).mean()) for k in HITS},
         triples=count,
         sampled_from=sampled_from,
-        mrr_error=_standard_error(reciprocal, sampled_from),
-        hits_at_10_error=_standard_error((ranks <= 10).mean(axis=0), sampled_from),
+        mrr_error=standard_error(reciprocal, sampled_from),
+        hits_at_10_error=standard_error((ranks <= 10).mean(axis=0), sampled_from),
     )
 
 
-def _standard_error(values: NDArray[np.float64], sampled_from: int) -> float:
-    """Of the mean of a sample; its triples are what was drawn, so both sides count as one."""
-    if len(values) == sampled_from:
+def standard_error(values: NDArray[np.float64], sampled_from: int) -> float:
+    """Of the mean of a sample; 0 if it is everything, infinite from one of several.
+
+    Args:
+        values: One per triple, entity or what else was drawn: both sides of a triple count as one.
+        sampled_from: How many there were to draw from.
+    """
+    if len(values) >= sampled_from:
         return 0.0
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgsync.errors import UndefinedMetricError
-from kgsync.evaluation.moved_rows import Embedded, moved_ids, positions
+from kgsync.evaluation.moved_rows import Embedded, moved_ids
 from kgsync.graph.active import Active, shared_rows
-from kgsync.graph.hashing import Hashes, mix
+from kgsync.graph.hashing import Hashes
+from kgsync.graph.snapshot import places
+from kgsync.graph.split import persistent_rows
 from kgsync.models.base import Kind, Model
 
 __all__ = ["MeanChange", "change_of_few", "model_change", "normalized_mean_change"]
@@ -47,6 +49,7 @@ def model_change(
     sample: int = 0,
     memory_mb: int = 256,
     hashes: Mapping[Kind, Hashes] | None = None,
+    touched: Mapping[Kind, NDArray[np.int64]] | None = None,
 ) -> dict[Kind, MeanChange | None]:
     """NMC of the entities and of the relations; None where fewer than two are in both versions.
 
@@ -64,8 +67,9 @@ def model_change(
         hashes: For each row of the later model a number that belongs to its element. Those with the
             smallest numbers show how far vectors are apart, so that it is estimated from the same
             elements in every version. Without it, random ones do.
+        touched: The rows of the later model that may have moved; see `Embedded`.
     """
-    before_, after_ = Embedded(old, old_active), Embedded(new, new_active)
+    before_, after_ = Embedded(old, old_active), Embedded(new, new_active, touched)
     pairs: tuple[tuple[Kind, Any, Any], ...] = (
         ("entity", old_active.entities, new_active.entities),
         ("relation", old_active.relations, new_active.relations),
@@ -83,8 +87,9 @@ def model_change(
                     old.tables[kind][torch.from_numpy(rows[0])],
                     new.tables[kind][torch.from_numpy(rows[1])],
                     new.tables[kind][torch.from_numpy(chosen)],
-                    positions(chosen, rows[1]),
+                    places(chosen, rows[1]),
                     len(at_new),
+                    memory_mb,
                 )
                 continue
             vectors = old.tables[kind][torch.from_numpy(at_old)], new.tables[kind][at_new]
@@ -143,7 +148,12 @@ def normalized_mean_change(
 
 
 def change_of_few(
-    old: Tensor, new: Tensor, others: Tensor, places: NDArray[np.int64], count: int
+    old: Tensor,
+    new: Tensor,
+    others: Tensor,
+    own: NDArray[np.int64],
+    count: int,
+    memory_mb: int = 256,
 ) -> MeanChange:
     """NMC of vectors of which few moved: all of these count, exactly as far as they moved.
 
@@ -155,8 +165,9 @@ def change_of_few(
         old: The vectors that moved, before.
         new: The same, after.
         others: The vectors of the sample, after.
-        places: For each one that moved where it is in the sample; -1 if it is not in it.
+        own: For each one that moved where it is in the sample; -1 if it is not in it.
         count: How many elements there are.
+        memory_mb: Bound on a block of distances.
 
     Raises:
         UndefinedMetricError: All elements of the sample have the same vector.
@@ -165,19 +176,19 @@ def change_of_few(
     centre = others.double().mean(0)
     points, sample = new.double() - centre, others.double() - centre
     squares = sample.square().sum(1)
-    between = _distances(sample, squares, sample, squares).fill_diagonal_(0.0)
     # What the distances from one vector to all others add up to.
-    sums = (count - 1) * between.sum(1) / (size - 1)
+    sums = (count - 1) * _all_sums(sample, memory_mb) / (size - 1)
     mean_sum = sums.mean()
     if not bool(mean_sum > 0):
         raise UndefinedMetricError("NMC is undefined: all elements of the sample have one vector")
     moved = torch.linalg.vector_norm((new - old).double(), dim=1)
     total, influence = 0.0, torch.zeros(size, dtype=torch.float64)
-    for start in range(0, len(points), _FEW):
-        part = slice(start, start + _FEW)
+    few = max(1, min(_FEW, memory_mb * 2**20 // (16 * size)))
+    for start in range(0, len(points), few):
+        part = slice(start, start + few)
         block = points[part]
         far = _distances(block, block.square().sum(1), sample, squares)
-        at = torch.from_numpy(places[part])
+        at = torch.from_numpy(own[part])
         itself = at >= 0
         far[itself, at[itself]] = 0.0
         mean_far = far.sum(1) / (size - itself.double())
@@ -197,8 +208,7 @@ def _chosen(
     """So many of some rows, sorted."""
     if hashes is None:
         return np.sort(random.choice(rows, size, replace=False))
-    numbers = mix(~hashes[rows])
-    return np.sort(rows[np.argpartition(numbers, size)[:size]])
+    return rows[persistent_rows(hashes[rows], size)]
 
 
 def _precision(count: int) -> torch.dtype:
@@ -238,7 +248,7 @@ def _some_sums(points: Tensor, chosen: Tensor, memory_mb: int) -> Tensor:
 
 
 def _distances(a: Tensor, a_squares: Tensor, b: Tensor, b_squares: Tensor) -> Tensor:
-    """Euclidean distances by one matrix product, in place of it."""
+    """Euclidean distances by one matrix product, computed in place."""
     products = torch.addmm(b_squares, a, b.T, alpha=-2.0)
     products += a_squares[:, None]
     return products.clamp_(min=0.0).sqrt_()

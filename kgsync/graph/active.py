@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +14,11 @@ from numpy.typing import NDArray
 from kgsync.graph.snapshot import KeyLayout, Keys, Snapshot, contains
 from kgsync.graph.terms import Ids
 
-__all__ = ["Active", "TripleRows", "TripleSet", "are_among", "shared_rows"]
+__all__ = ["Active", "TripleRows", "TripleSet", "are_among", "rows_of", "shared_rows"]
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+_shared: deque[tuple[weakref.ref[Ids], weakref.ref[Ids], Pairs]] = deque(maxlen=2)
+"""What `shared_rows` found last: of the entities and of the relations."""
 
 TripleRows = NDArray[np.int64]
 """Shape (3, n): head row, relation row, tail row."""
@@ -73,20 +79,36 @@ class TripleSet:
 
 def are_among(ids: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
     """For each id, whether it is among other, sorted ones; best where there are few to find."""
-    at = np.searchsorted(others, ids)
-    found = at < len(others)
-    found[found] = others[at[found]] == ids[found]
+    return contains(others, ids)
+
+
+def shared_rows(old: Ids, new: Ids) -> Pairs:
+    """Rows of the shared ids in the old and in the new numbering; both are sorted.
+
+    A step asks for those of the same two versions again and again, so the last ones are remembered
+    as long as the ids are there. Nobody changes ids, or these rows.
+    """
+    for known_old, known_new, rows in tuple(_shared):
+        if known_old() is old and known_new() is new:
+            return rows
+    found = _shared_rows(old, new)
+    _shared.append((weakref.ref(old), weakref.ref(new), found))
     return found
 
 
-def shared_rows(old: Ids, new: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of the shared ids in the old and in the new numbering; both are sorted."""
+def _shared_rows(old: Ids, new: Ids) -> Pairs:
     if np.array_equal(old, new):
         return np.arange(len(old)), np.arange(len(new))
     size = int(max(old.max(initial=-1), new.max(initial=-1))) + 1
     there, here = np.zeros(size, bool), np.zeros(size, bool)
     there[old], here[new] = True, True
     return np.flatnonzero(here[old]), np.flatnonzero(there[new])
+
+
+def rows_of(table: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Some rows, ascending; those that follow each other are not copied."""
+    first, last = int(rows[0]), int(rows[-1])
+    return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]
 
 
 def _positions(ids: Ids) -> NDArray[np.int64]:

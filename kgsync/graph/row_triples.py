@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.graph.active import Active, TripleRows
-from kgsync.graph.snapshot import KeyLayout, Keys, Snapshot, contains
+from kgsync.graph.snapshot import KeyLayout, Keys, Snapshot, contains, occurrences
 
 __all__ = ["Columns", "RowTriples"]
 
@@ -50,16 +50,11 @@ class RowTriples:
     def with_ends(self, rows: Columns, side: int) -> Columns:
         """The triples with one of some entities as the head (side 0), or as the tail (side 2)."""
         ids = self.active.entities[np.sort(rows)]
-        if side == 0:
-            heads = self.edges.heads
-            first = np.searchsorted(heads, ids, "left")
-            last = np.searchsorted(heads, ids, "right")
-            return _ranges(first, last)
-        return _occurrences(self.edges.tails, ids)
+        return self.edges.with_heads(ids) if side == 0 else self.edges.with_tails(ids)
 
     def with_relations(self, rows: Columns) -> Columns:
         """The triples with one of some relations."""
-        return _occurrences(self.edges.relations, self.active.relations[rows])
+        return occurrences(self.edges.relations, self.active.relations[rows])
 
     def around(self, entities: Columns, relations: Columns) -> Columns:
         """The triples with one of some entities or relations, each once."""
@@ -95,21 +90,3 @@ def _counts(by_id: Counts, ids: NDArray[np.int32]) -> Counts:
     known = int(np.searchsorted(ids, len(by_id)))
     counts[:known] = by_id[ids[:known]]
     return counts
-
-
-def _occurrences(column: NDArray[np.int32], ids: NDArray[np.int32]) -> Columns:
-    """Where some ids are in a column, which is read once."""
-    if not len(ids) or not len(column):
-        return np.empty(0, np.int64)
-    if len(ids) == 1:
-        return np.flatnonzero(column == ids[0])
-    wanted = np.zeros(max(int(column.max()), int(ids.max())) + 1, bool)
-    wanted[ids] = True
-    return np.flatnonzero(wanted[column])
-
-
-def _ranges(first: Columns, last: Columns) -> Columns:
-    """The numbers of several ranges, one after the other."""
-    sizes = last - first
-    starts = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
-    return starts + np.arange(int(sizes.sum()))

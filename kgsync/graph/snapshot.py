@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,16 @@ from numpy.typing import NDArray
 from kgsync.errors import KgsyncError
 from kgsync.graph.terms import Ids
 
-__all__ = ["KeyLayout", "Keys", "Snapshot", "Uses"]
+__all__ = [
+    "KeyLayout",
+    "Keys",
+    "Snapshot",
+    "Uses",
+    "common_layout",
+    "contains",
+    "occurrences",
+    "places",
+]
 
 Keys = NDArray[np.uint64]
 Places = NDArray[np.int64]
@@ -163,6 +173,15 @@ class Snapshot:
         """The edges a mask selects."""
         return Snapshot(self.heads[mask], self.relations[mask], self.tails[mask])
 
+    def with_heads(self, ids: Ids) -> Places:
+        """Where the edges are that have one of some entities, ascending, as the head."""
+        first = np.searchsorted(self.heads, ids, "left")
+        return _ranges(first, np.searchsorted(self.heads, ids, "right"))
+
+    def with_tails(self, ids: Ids) -> Places:
+        """Where the edges are that have one of some entities as the tail."""
+        return occurrences(self.tails, ids)
+
     def minus(self, other: Snapshot) -> Snapshot:
         """The edges that the other snapshot lacks."""
         if _are_few(other, self):
@@ -244,6 +263,24 @@ def _spliced(column: Ids, gone: Places, come: Places, values: Ids) -> Ids:
     return np.concatenate([*pieces, column[start:]])
 
 
+def occurrences(column: NDArray[Any], ids: NDArray[Any]) -> Places:
+    """Where some ids are in a column, which is read once."""
+    if not len(ids) or not len(column):
+        return np.empty(0, np.int64)
+    if len(ids) == 1:
+        return np.flatnonzero(column == ids[0])
+    wanted = np.zeros(max(int(column.max()), int(ids.max())) + 1, bool)
+    wanted[ids] = True
+    return np.flatnonzero(wanted[column])
+
+
+def _ranges(first: Places, last: Places) -> Places:
+    """The numbers of several ranges, one after the other."""
+    sizes = last - first
+    starts = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+    return starts + np.arange(int(sizes.sum()))
+
+
 def common_layout(*snapshots: Snapshot) -> KeyLayout:
     """A layout wide enough for all of these snapshots."""
     layouts = [snapshot.layout for snapshot in snapshots]
@@ -252,11 +289,20 @@ def common_layout(*snapshots: Snapshot) -> KeyLayout:
     return KeyLayout.for_sizes(1 << entity_bits, 1 << relation_bits)
 
 
-def contains(sorted_keys: Keys, keys: Keys) -> NDArray[np.bool_]:
-    """For each key, whether it is among the sorted ones."""
-    if not len(sorted_keys):
-        return np.zeros(len(keys), bool)
-    positions = np.searchsorted(sorted_keys, keys)
-    positions[positions == len(sorted_keys)] = 0
-    found: NDArray[np.bool_] = sorted_keys[positions] == keys
+def places(among: NDArray[Any], wanted: NDArray[Any]) -> Places:
+    """For each number its place among sorted ones; -1 where it is missing."""
+    at: Places = np.searchsorted(among, wanted)
+    at[~_found(among, wanted, at)] = -1
+    return at
+
+
+def contains(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
+    """For each number, whether it is among sorted ones; best where there are few to find."""
+    return _found(among, wanted, np.searchsorted(among, wanted))
+
+
+def _found(among: NDArray[Any], wanted: NDArray[Any], at: Places) -> NDArray[np.bool_]:
+    if not len(among):
+        return np.zeros(len(wanted), bool)
+    found: NDArray[np.bool_] = among[np.minimum(at, len(among) - 1)] == wanted
     return found

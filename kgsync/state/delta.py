@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgsync.graph.active import Active, shared_rows
+from kgsync.graph.active import Active, rows_of, shared_rows
 from kgsync.graph.terms import Ids, TermIndex, TermTable
 
 __all__ = [
@@ -135,16 +135,10 @@ def _differing(
     """Which pairs of rows differ in a number, or have one that is NaN: both are read once."""
     found = [np.empty(0, np.int64)]
     for part in blocks(len(old_rows), new.shape[1]):
-        unlike = _some(old, old_rows[part]) != _some(new, new_rows[part])
+        unlike = rows_of(old, old_rows[part]) != rows_of(new, new_rows[part])
         if unlike.any():
             found.append(part.start + np.flatnonzero(unlike.any(axis=1)))
     return np.concatenate(found)
-
-
-def _some(table: Table, rows: NDArray[Any]) -> Table:
-    """Some rows, ascending; those that follow each other are not copied."""
-    first, last = int(rows[0]), int(rows[-1])
-    return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:

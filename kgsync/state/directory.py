@@ -26,9 +26,8 @@
 
 A version is written to a draft folder, synced to disk and renamed; it exists once CURRENT names it.
 Retention removes a version's files and keeps its manifest, which is the history, and its record of
-moves, which has a retention of its own. Every file has a
-checksum, in itself or in a manifest; a file that can be computed again counts as missing if its
-checksum does not match.
+moves, which has a retention of its own. Every file has a checksum, in itself or in a manifest; a
+file that can be computed again counts as missing if its checksum does not match.
 """
 
 from __future__ import annotations

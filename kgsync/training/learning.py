@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kgsync.common.cost import Cost
@@ -16,9 +17,11 @@ from kgsync.evaluation.learned import learned
 from kgsync.evaluation.neighbors import neighbor_overlap
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.evaluation.stability import MeanChange
+from kgsync.evaluation.unchanged_sample import UnchangedSample
 from kgsync.graph.active import Active
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.reading import Reading
+from kgsync.graph.snapshot import Snapshot
 from kgsync.models.base import Kind, Model
 from kgsync.models.parts.restoring import restored_model
 from kgsync.training.adoption import adopt_vectors
@@ -32,6 +35,13 @@ from kgsync.training.trained import LearnedVersion, Trained
 from kgsync.training.work import SCORES_PER_TRIPLE
 
 __all__ = ["adopt", "learn", "relearn"]
+
+_SAMPLE = "sample.unchanged"
+"""What `UnchangedSample` has of a version, as kept for the next one."""
+_NONE_TOUCHED: Mapping[Kind, NDArray[np.int64]] = {
+    "entity": np.empty(0, np.int64),
+    "relation": np.empty(0, np.int64),
+}
 
 
 def learn(
@@ -96,23 +106,25 @@ def _moved_on(
     change = reading.change if action == "updated" else None
     earlier = Earlier.of(kept, old, before, change) if change else None
     with phases("evaluate"):
-        quality_before = problem.quality(problem.ranked(model, earlier))
+        # Nothing has moved yet but the rows of new elements.
+        quality_before = problem.quality(problem.ranked(model, earlier, _NONE_TOUCHED))
     if action == "updated":
         run = procedure.update(model, before, reading.change, problem, kept)
     else:
         run = procedure.retrain(model, before, reading.change, problem, kept)
     with phases("evaluate"):
-        ranked = problem.ranked(model, earlier)
+        ranked = problem.ranked(model, earlier, run.touched)
         about = _about(run, problem.quality(ranked))
         about["quality_before"] = _plain(quality_before)
         about["update"] = asdict(run.choice) if run.choice else None
-        moved = problem.stability(old, before, model)
+        moved = problem.stability(old, before, model, run.touched)
         about["stability"] = _as_values(moved)
-        about |= _compared(model, problem, change, old, before)
+        unchanged = _unchanged_sample(problem, change, kept)
+        about |= _compared(model, problem, change, old, before, unchanged)
         if run.alignment is not None:
             moved_before = _as_values(run.alignment.moved_before)
             about["alignment"] = {"method": run.alignment.method, "stability_before": moved_before}
-    return Trained(action, model, about, _kept(run, ranked, problem))
+    return Trained(action, model, about, _kept(run, ranked, problem, unchanged))
 
 
 def _known_work(current: LearnedVersion) -> Kept:
@@ -133,13 +145,30 @@ def adopt(
     return Trained("adopted", model, {"quality": _plain(problem.test(model)), "adopted": counts})
 
 
+def _unchanged_sample(
+    problem: Problem, change: ChangeSet | None, kept: Kept
+) -> UnchangedSample | None:
+    """The sample of unchanged triples, as it follows from that of the version before."""
+    size = problem.settings.evaluation.learned_sample
+    if not size or not change:
+        return None
+    known = kept.arrays.get(_SAMPLE)
+    before = Snapshot.empty() if known is None else Snapshot(*known)
+    return UnchangedSample(before, size).next(problem.split.train, change, problem.terms)
+
+
 def _kept(
-    run: TrainingRun, ranked: CarriedRanks | None, problem: Problem
+    run: TrainingRun,
+    ranked: CarriedRanks | None,
+    problem: Problem,
+    unchanged: UnchangedSample | None = None,
 ) -> Mapping[str, NDArray[Any]]:
     """What the next update is told; its ranks only where it leaves most vectors in place."""
     if not remembers(problem.settings.update.strategy):
         return run.kept.arrays
-    return run.kept.with_ranks(ranked.arrays() if ranked else {}).arrays
+    kept = dict(run.kept.with_ranks(ranked.arrays() if ranked else {}).arrays)
+    kept.pop(_SAMPLE, None)  # that of the version before
+    return kept if unchanged is None else {**kept, _SAMPLE: np.stack(unchanged.triples.columns)}
 
 
 def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
@@ -154,7 +183,12 @@ def _about(run: TrainingRun, quality: LinkPrediction | None) -> dict[str, Any]:
 
 
 def _compared(
-    model: Model, problem: Problem, change: ChangeSet | None, old: Model, before: Active
+    model: Model,
+    problem: Problem,
+    change: ChangeSet | None,
+    old: Model,
+    before: Active,
+    unchanged: UnchangedSample | None,
 ) -> dict[str, Any]:
     """Fields of the report: what was learned and forgotten, and which neighbors are the same."""
     chosen, about = problem.settings.evaluation, dict[str, Any]()
@@ -166,6 +200,7 @@ def _compared(
             sample=chosen.learned_sample,
             candidates=chosen.candidates,
             memory_mb=chosen.memory_mb,
+            unchanged=unchanged,
         )
         about["learned"] = found.to_json()
     if chosen.neighbors_sample:
@@ -175,6 +210,7 @@ def _compared(
             problem.terms.entities.hashes,
             sample=chosen.neighbors_sample,
             candidates=chosen.candidates,
+            memory_mb=chosen.memory_mb,
         )
         about["neighbors"] = asdict(overlap) if overlap else None
     return about

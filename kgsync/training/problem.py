@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kgsync.common.seeds import Seeds
 from kgsync.evaluation.carried_ranks import CarriedRanks, RankingTask
@@ -24,6 +28,8 @@ from kgsync.training.rates import Rates, rates_of
 from kgsync.training.settings import LearningSettings
 
 __all__ = ["Earlier", "Problem"]
+
+Touched = Mapping[Kind, NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -100,17 +106,18 @@ class Problem:
     @cached_property
     def known(self) -> KnownTriples:
         """All positive triples of the version."""
-        return KnownTriples(self.edges.columns, self.active)
+        return KnownTriples(self.edges, self.active)
 
     @cached_property
     def validation_sample(self) -> TripleRows:
         """The validation triples that are ranked; they persist from version to version."""
-        return self._sample(self.split.validation, self.settings.evaluation.validation_sample)
+        size = self.settings.evaluation.validation_sample
+        return self.active.rows(persistent_sample(self.split.validation, self.terms, size))
 
     @cached_property
     def test_sample(self) -> TripleRows:
         """The test triples that are ranked; they persist from version to version."""
-        return self._sample(self.split.test, self.settings.evaluation.test_sample)
+        return self.active.rows(self._tested)
 
     def validate(self, model: Model) -> LinkPrediction:
         """Link prediction on the validation part."""
@@ -120,20 +127,22 @@ class Problem:
         """Link prediction on the test part; None if it is empty."""
         return self.quality(self.ranked(model))
 
-    def ranked(self, model: Model, earlier: Earlier | None = None) -> CarriedRanks | None:
+    def ranked(
+        self, model: Model, earlier: Earlier | None = None, touched: Touched | None = None
+    ) -> CarriedRanks | None:
         """Ranks of the test part; None if it is empty.
 
         Args:
             model: The model.
             earlier: The ranks of the version before, if they were kept: then only what may have
                 changed is ranked again, to the same ranks.
+            touched: The rows that may differ from those of the version before; all if it is None.
         """
         if not len(self.split.test):
             return None
-        sample = self._chosen(self.split.test, self.settings.evaluation.test_sample)
         memory = self.settings.evaluation.memory_mb
-        embedded = Embedded(model, self.active)
-        tested = RankingTask(embedded, self.edges, self.known, sample, memory)
+        embedded = Embedded(model, self.active, touched)
+        tested = RankingTask(embedded, self.edges, self.known, self._tested, memory)
         if earlier is None:
             return CarriedRanks.of(tested)
         return earlier.ranks.update(tested, earlier.embedded, earlier.change)
@@ -142,8 +151,17 @@ class Problem:
         """The quality that ranks of the test part show."""
         return summary(ranked.ranks, len(self.split.test)) if ranked else None
 
-    def stability(self, old: Model, before: Active, model: Model) -> dict[Kind, MeanChange | None]:
-        """How far the vectors of elements in both versions have moved."""
+    def stability(
+        self, old: Model, before: Active, model: Model, touched: Touched | None = None
+    ) -> dict[Kind, MeanChange | None]:
+        """How far the vectors of elements in both versions have moved.
+
+        Args:
+            old: The model of the version before.
+            before: Its elements.
+            model: The model.
+            touched: The rows of the model that may have moved; all if it is None.
+        """
         return model_change(
             old,
             before,
@@ -153,14 +171,14 @@ class Problem:
             sample=self.settings.evaluation.stability_sample,
             memory_mb=self.settings.evaluation.memory_mb,
             hashes=self.hashes,
+            touched=touched,
         )
 
     def _rank(self, model: Model, triples: TripleRows, sampled_from: int) -> LinkPrediction:
         memory = self.settings.evaluation.memory_mb
         return link_prediction(model, triples, self.known, memory, sampled_from)
 
-    def _sample(self, edges: Snapshot, size: int) -> TripleRows:
-        return self.active.rows(self._chosen(edges, size))
-
-    def _chosen(self, edges: Snapshot, size: int) -> Snapshot:
-        return persistent_sample(edges, self.terms, size)
+    @cached_property
+    def _tested(self) -> Snapshot:
+        size = self.settings.evaluation.test_sample
+        return persistent_sample(self.split.test, self.terms, size)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kgsync.errors import TrainingError
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.evaluation.stability import MeanChange
@@ -84,6 +87,8 @@ class TrainingRun:
     """What the next update is told."""
     choice: Choice | None = None
     """How the vectors were updated, if they were."""
+    touched: Mapping[Kind, NDArray[np.int64]] | None = None
+    """Rows that may have moved, and those of new elements; all of them if it is None."""
     alignment: Alignment | None = None
     """What was done after retraining, if the vectors were to stay in the old space."""
 

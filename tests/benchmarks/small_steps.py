@@ -3,7 +3,9 @@
 `python -m tests.benchmarks.small_steps --edges 300000 1000000 5000000` invents a graph (TransE,
 100 numbers per vector, `update.strategy = "local"`), commits a first version, lets one step warm
 up, and measures the next ones: processor and wall seconds by phase, bytes read and written through
-the operating system, and score evaluations. Then another process takes one step: a cold one.
+the operating system, and score evaluations. The vectors of the version before are copied once, and
+all files are written anew: these two are shown with their speed, too. Then another process takes
+one step: a cold one.
 
 The versions are a folder of change files: a base, and thirty triples per version (half of them
 added, one with a new entity). `--store memory` has each version as a graph in an open Oxigraph
@@ -51,7 +53,9 @@ _PHASES = (
     "commit",
     "publish",
 )
-_ROWS = (*_PHASES, "between phases")
+_COPYING = "copy vectors"
+_ROWS = (_PHASES[0], _COPYING, *_PHASES[1:], "between phases")
+_RATES = (f"MB/s, {_COPYING}", "MB/s, write")
 
 
 class CpuPhases(Phases):
@@ -65,6 +69,29 @@ class CpuPhases(Phases):
         with super().__call__(name):
             yield
         self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - start
+
+
+@contextmanager
+def copying_apart() -> Iterator[None]:
+    """Notes the copying of all vectors apart from the phase that it is a part of.
+
+    It reads and writes each table once, and reads it once more for the mean of all vectors.
+    """
+    from kgsync.training.initial.vectors import carry_over
+
+    def noted(model: Any, *given: Any) -> Any:
+        start = time.process_time(), time.perf_counter()
+        made = carry_over(model, *given)
+        cpu, wall = time.process_time() - start[0], time.perf_counter() - start[1]
+        CpuPhases.cpu |= {
+            _COPYING: cpu,
+            f"wall {_COPYING}": wall,
+            "copied MB": sum(table.nbytes for table in made.tables.values()) / 1e6,
+        }
+        return made
+
+    with patch("kgsync.training.procedure.carry_over", noted):
+        yield
 
 
 class _World:
@@ -156,7 +183,8 @@ def measured(sync: KGSync) -> Numbers:
     """One step: seconds by phase, bytes, score evaluations."""
     CpuPhases.cpu.clear()
     bytes_before, wall, cpu = _bytes(), time.perf_counter(), time.process_time()
-    report = sync.step()
+    with copying_apart():
+        report = sync.step()
     numbers = {
         "CPU": time.process_time() - cpu,
         "wall": time.perf_counter() - wall,
@@ -169,7 +197,14 @@ def measured(sync: KGSync) -> Numbers:
         sys.exit(f"nothing new where a version was expected: {report}")
     phases = {name: CpuPhases.cpu.get(name, 0.0) for name in _PHASES}
     phases["between phases"] = numbers["CPU"] - sum(phases.values())
+    phases[_COPYING] = CpuPhases.cpu.get(_COPYING, 0.0)
+    phases["initial vectors"] -= phases[_COPYING]
     walls = {f"wall {name}": report.seconds.get(name, 0.0) for name in _PHASES}
+    walls[f"wall {_COPYING}"] = CpuPhases.cpu.get(f"wall {_COPYING}", 0.0)
+    walls["wall initial vectors"] -= walls[f"wall {_COPYING}"]
+    numbers["copied MB"] = CpuPhases.cpu.get("copied MB", 0.0)
+    for name, size in ((_COPYING, "copied MB"), ("write", "written MB")):
+        numbers[f"MB/s, {name}"] = numbers[size] / max(phases[name], 1e-3)
     return numbers | phases | walls
 
 
@@ -301,7 +336,7 @@ def _told(edges: int, found: dict[str, Numbers], options: argparse.Namespace) ->
         wall = found["warm"].get("wall" if name == "CPU" else f"wall {name}")
         rows.append([name if name != "CPU" else "whole step", *cells, _seconds(wall)])
     retraining = found["retraining"]["CPU"]
-    for name in ("read MB", "written MB", "scores", "peak MB"):
+    for name in ("read MB", "written MB", *_RATES, "scores", "peak MB"):
         rows.append([name, *(f"{found[run][name]:,.0f}" for run in runs), ""])
     shares = [f"1/{retraining / found[run]['CPU']:.1f}" for run in runs]
     rows.append(["÷ retraining", *shares, ""])
@@ -321,6 +356,9 @@ def _growth(found: dict[int, dict[str, Numbers]]) -> str:
     sums = {
         "initial vectors + update": ("initial vectors", "update"),
         "the same + evaluate": ("initial vectors", "update", "evaluate"),
+        "the same + copy vectors": ("initial vectors", "update", "evaluate", _COPYING),
+        "copy vectors": (_COPYING,),
+        "write": ("write",),
         "whole step": ("CPU",),
     }
     for name, parts in sums.items():

@@ -71,7 +71,7 @@ class World:
     def tested(self, embedded: Embedded, memory_mb: int = 1) -> RankingTask:
         """Most edges are tested; which ones depends on the edges alone."""
         hashes = self.edges.heads * 7 + self.edges.tails * 3 + self.edges.relations
-        known = KnownTriples(self.edges.columns, embedded.active)
+        known = KnownTriples(self.edges, embedded.active)
         return RankingTask(embedded, self.edges, known, self.edges.where(hashes % 5 > 1), memory_mb)
 
     def move(self, entities: int, relations: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,11 @@ import torch
 
 from kgsync.config import ModelSettings
 from kgsync.errors import TrainingError
-from kgsync.evaluation.candidates import Candidates, ranks_among, standard_error
+from kgsync.evaluation.candidates import Candidates, ranks_among
 from kgsync.evaluation.counting import SIDES
 from kgsync.evaluation.learned import change_groups, learned
-from kgsync.evaluation.ranking import KnownTriples, ranks
+from kgsync.evaluation.ranking import KnownTriples, ranks, standard_error
+from kgsync.evaluation.unchanged_sample import UnchangedSample
 from kgsync.graph.active import Active, TripleRows
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.snapshot import Snapshot
@@ -180,9 +182,7 @@ def test_a_deleted_triple_without_its_terms_is_not_ranked() -> None:
     assert len(change_groups(Version.of(new), change, 0)["deleted"].triples) == 0
 
 
-@pytest.mark.parametrize("thinned", [64, 1])
-def test_samples_are_bounded_and_persist(thinned: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgsync.evaluation.learned._THINNED", thinned)
+def test_samples_are_bounded_and_persist() -> None:
     old, new, change = changed()
     before = change_groups(Version.of(old), change.inverse(), 30)
     after = change_groups(Version.of(new), change, 30)
@@ -194,6 +194,70 @@ def test_samples_are_bounded_and_persist(thinned: int, monkeypatch: pytest.Monke
     assert all(len(group.triples) <= 30 for group in after.values())
     assert after["unchanged"].available == len(Version.of(new).split.train) - len(
         change.part(0)[0]  # type: ignore[arg-type]
+    )
+
+
+def test_the_sample_of_unchanged_triples_persists_while_a_graph_grows() -> None:
+    size, count = 3, 700
+    all_, terms = wide_graph(count), wide_terms(count)
+    before = None
+    for end in range(size, count, 7):
+        train = Snapshot(*(column[:end] for column in all_.columns))
+        none, active = Snapshot.empty(), Active.of(train)
+        version = Version(active, Split(train, none, none), terms, KnownTriples(active.rows(train)))
+        change = ChangeSet.between(train, train, terms, Splitter(0.0, 0.0))
+        found = change_groups(version, change, size)["unchanged"].triples
+        assert len(found) == size
+        if before is not None:
+            # One that was pushed out made place for one of the seven new triples.
+            come = found.minus(before)
+            assert len(come.within(Snapshot(*(c[end - 7 :] for c in train.columns)))) == len(come)
+        before = found
+
+
+@pytest.mark.parametrize("share", [0.01, 0.6])
+def test_the_sample_of_unchanged_triples_follows_from_the_change(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size, count = 5, 1500
+    all_, terms = wide_graph(count), wide_terms(count)
+    random = np.random.default_rng(1)
+    here = random.random(count) < 0.5
+    edges, passes = all_.where(here), []
+    sample = UnchangedSample.of(edges, terms, size)
+    of = UnchangedSample.of.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type[UnchangedSample], *given: Any) -> UnchangedSample:
+        passes.append(given)
+        found: UnchangedSample = of(cls, *given)
+        return found
+
+    for _ in range(40):
+        turned = random.random(count) < share
+        here ^= turned
+        new = all_.where(here)
+        change = ChangeSet.between(edges, new, terms, Splitter(0.0, 0.0))
+        with monkeypatch.context() as patched:
+            patched.setattr(UnchangedSample, "of", classmethod(counted))
+            sample = sample.next(new, change, terms)
+        added = change.added_triples
+        anew = UnchangedSample.of(new, terms, size, len(added)).without(added, terms)
+        assert sample.without(added, terms) == anew
+        assert len(anew) == size
+        edges = new
+    assert len(passes) < 8
+
+
+def wide_graph(count: int) -> Snapshot:
+    """Triples of as many entities."""
+    entities = np.arange(count, dtype=np.int32)
+    return Snapshot(entities, np.zeros_like(entities), entities[::-1].copy())
+
+
+def wide_terms(count: int) -> TermIndex:
+    return TermIndex(b"key").extended(
+        pa.array([f"http://example.org/e{i}" for i in range(count)]),
+        pa.array(["http://example.org/r"]),
     )
 
 

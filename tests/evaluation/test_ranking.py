@@ -190,8 +190,13 @@ def test_known_answers_are_those_of_the_true_triples(
     entities, relations, true, _ = graph
     queries = [(e, r) for e in range(entities) for r in range(relations)]
     asked, asked_relations = np.array(queries, np.int64).T
-    query, answer = KnownTriples(_rows(true)).answers(side, asked, asked_relations)
-    found = [(*queries[q], a) for q, a in zip(query.tolist(), answer.tolist(), strict=True)]
+    answers = KnownTriples(_rows(true)).find(side, asked, asked_relations)
+    pairs = answers.numbers(asked, asked_relations)
+    found = [
+        (*query, int(answer))
+        for query, pair in zip(queries, pairs, strict=True)
+        for answer in answers.entities[answers.start[pair] : answers.start[pair + 1]]
+    ]
     expected = true if side == "tail" else [(t, r, h) for h, r, t in true]
     assert sorted(found) == sorted(expected)
 

@@ -81,9 +81,10 @@ def test_ranking_is_filtered_by_the_triples_of_all_parts() -> None:
     quality = link_prediction(model, problem.test_sample, problem.known, 1, 7)
     assert problem.test(model) == quality
     heads, relations, tails = np.array(EDGES).T
-    queries, answers = problem.known.answers("tail", heads, relations)
-    assert len(queries) == len(EDGES)
-    assert answers.tolist() == tails.tolist()
+    answers = problem.known.find("tail", heads, relations)
+    pairs = answers.numbers(heads, relations)
+    assert answers.contain(pairs, tails).all()
+    assert len(answers.entities) == len(EDGES)
 
 
 def test_an_empty_test_part_has_no_quality() -> None:

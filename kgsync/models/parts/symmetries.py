@@ -113,7 +113,7 @@ def turned(products: Numbers, norm: Norm) -> Numbers:
     Args:
         products: New vectorsᵀ · old vectors.
         norm: Euclidean lengths allow any orthogonal matrix (Procrustes); l1 allows coordinates to
-            be exchanged and turned round.
+            be exchanged and sign-flipped.
     """
     if norm == "l1":
         return signed_permutation(products)

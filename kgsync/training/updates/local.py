@@ -55,6 +55,10 @@ def update(task: UpdateTask) -> TrainingRun:
         concern = concern_of(task.change, problem, task.kept)
         run = TrainingRun(kept=concern.kept)
         moving = concern.moving
+        run.touched = {
+            "entity": np.flatnonzero(moving.entities),
+            "relation": np.flatnonzero(moving.relations),
+        }
         if moving.entities.any() or moving.relations.any():
             _Fit(task, concern, run).run()
             _finish(model, concern)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
@@ -11,7 +12,8 @@ from kgsync.common.cost import Cost
 from kgsync.common.listener import Phases, SilentListener
 from kgsync.config import RunSettings, Settings, TrainingSettings, UpdateSettings
 from kgsync.errors import ConfigError
-from kgsync.models.base import Model
+from kgsync.evaluation.moved_rows import Embedded, moved_ids
+from kgsync.models.base import Kind, Model
 from kgsync.training.initial.vectors import carry_over
 from kgsync.training.progress import TrainingRun
 from kgsync.training.settings import strategies
@@ -19,6 +21,8 @@ from kgsync.training.updates import UpdateTask, strategy
 from tests.models.cases import EVERY_CASE, ModelCase, assert_same_vectors
 from tests.training.graphs import Version
 from tests.training.updates.test_paper import NEW, OLD
+
+GROWN = replace(OLD, train=(*OLD.train, (len(OLD.active.entities) + 3, 0, 0)))
 
 every_strategy = pytest.mark.parametrize("name", strategies())
 every_model = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
@@ -71,6 +75,42 @@ def test_new_vectors_are_finite_and_the_work_is_counted(case: ModelCase, name: s
 def test_the_same_change_gives_the_same_vectors(case: ModelCase, name: str) -> None:
     first, second = (_updated(case, name)[1] for _ in range(2))
     assert_same_vectors(first, second.tables)
+
+
+@every_strategy
+@every_model
+@pytest.mark.parametrize("new", [NEW, GROWN], ids=["replaced", "grown"])
+def test_every_row_that_moved_is_among_those_that_may_have(
+    case: ModelCase, name: str, new: Version
+) -> None:
+    _assert_all_that_moved_are_touched(new, *_updated(case, name, new=new)[:3])
+
+
+@every_strategy
+def test_torch_moves_no_other_rows(name: str) -> None:
+    updated = _updated(EVERY_CASE[0], name, new=GROWN, backend="torch")
+    _assert_all_that_moved_are_touched(GROWN, *updated[:3])
+
+
+def _assert_all_that_moved_are_touched(
+    new: Version, before: Model, model: Model, run: TrainingRun
+) -> None:
+    old, active, kinds = Embedded(before, OLD.active), new.active, get_args(Kind)
+    moved = {kind: moved_ids(old, Embedded(model, active), kind) for kind in kinds}
+    claimed = {kind: moved_ids(old, Embedded(model, active, run.touched), kind) for kind in kinds}
+    assert {k: ids.tolist() for k, ids in claimed.items()} == {
+        k: ids.tolist() for k, ids in moved.items()
+    }
+    assert len(moved["entity"])
+
+
+@every_model
+def test_nothing_has_moved_that_was_only_carried_over(case: ModelCase) -> None:
+    sizes = len(OLD.active.entities), len(OLD.active.relations)
+    before = case.random(*sizes, dtype=torch.float32)
+    model = carry_over(before, OLD.active, GROWN.problem(_settings(case, "local")))
+    old, new = Embedded(before, OLD.active), Embedded(model, GROWN.active)
+    assert not any(len(moved_ids(old, new, kind)) for kind in get_args(Kind))
 
 
 @every_strategy

@@ -56,7 +56,9 @@ def _updated(
 
 @every_model
 def test_only_rows_that_the_change_concerns_move(case: ModelCase) -> None:
-    carried, tables, _, _ = _updated(case)
+    carried, tables, run, _ = _updated(case)
+    assert run.touched is not None
+    assert set(run.touched["entity"].tolist()) <= CHANGED
     moved = {
         int(row)
         for name, table in tables.items()
