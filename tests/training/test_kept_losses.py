@@ -19,6 +19,7 @@ from kgsync.config import ModelSettings, TrainingSettings, UpdateSettings
 from kgsync.models import model_class
 from kgsync.training.initial.vectors import carry_over
 from kgsync.training.kept import NOTHING_KEPT, Kept
+from kgsync.training.local.forgetting import Forgetting
 from kgsync.training.local.losses import UNCHANGED_LOSS, UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.updates import UpdateTask, strategy
 from kgsync.training.work import SCORES_PER_TRIPLE
@@ -127,3 +128,18 @@ def test_rebuilding_aligned_remembers_what_training_from_scratch_took(tmp_path: 
     assert before is not None
     sync.rebuild(aligned=True)
     assert known() == before
+
+
+def test_unseen_triples_are_measured_again_where_all_vectors_move() -> None:
+    case = CASES[0]
+    problem = NEW.problem(Settings(model=case.settings))
+    model = case.random(31, 2, dtype=torch.float32)
+    _, deleted = problem.changed(OLD.change_to(NEW))
+    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0))
+    forgetting.recall_unseen(NOTHING_KEPT, Cost())
+    before = forgetting._wanted
+    model.tables["entity"].mul_(20)
+    forgetting.look(Cost())
+    assert forgetting._wanted == before
+    forgetting.look_at_both(Cost())
+    assert forgetting._wanted > 2 * before

@@ -29,7 +29,7 @@ class Amounts(NamedTuple):
 
 
 _WITH_MARGIN = Amounts(repeats=8, reverse=8, unlearned=0.1)
-_WITHOUT = Amounts(repeats=2, reverse=0, unlearned=0.3)
+_WITHOUT = Amounts(repeats=2, reverse=0, unlearned=0.5)
 
 
 def amounts_for(problem: Problem) -> Amounts:

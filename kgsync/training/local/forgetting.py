@@ -24,7 +24,7 @@ __all__ = ["Forgetting"]
 _TOGETHER = 0.2
 """Share of an entity's triples from which on they are said to be deleted together."""
 _UNSEEN = 5_000
-"""Validation triples that show how unseen ones are scored; measured once, then kept."""
+"""Validation triples that show how unseen ones are scored."""
 
 
 class Forgetting:
@@ -49,6 +49,7 @@ class Forgetting:
         share = lost / np.maximum(lost + problem.training.degree[ends], 1)
         self._together = share.max(axis=0, initial=0) >= _TOGETHER
         self._singly = True
+        self._unseen: tuple[CorrectedSampler, TripleRows] | None = None
         self._share = amounts_for(problem).unlearned
         self._wanted = 0.0
 
@@ -58,17 +59,19 @@ class Forgetting:
         chosen = self._deleted[:, drawn & (self._together | self._singly)]
         return self._corrected.draw(chosen), chosen
 
-    def measure_unseen(self, kept: Kept, cost: Cost) -> Kept:
-        """Learn how unseen triples are scored, or recall it; returns what is kept."""
+    def recall_unseen(self, kept: Kept, cost: Cost) -> Kept:
+        """Recall how unseen triples are scored, or measure it; returns what is kept."""
         conditions = loss_conditions(self._problem)
-        known, held_out = kept.number(UNSEEN_LOSS, *conditions), self._problem.split.validation
-        if known is None and len(held_out):
-            sample = persistent_sample(held_out, self._problem.terms, _UNSEEN)
-            unseen = self._problem.active.rows(sample)
-            positive = self._corrected_for(unseen).draw(unseen)
-            known = mean_loss(self._model, positive, unseen, cost)
+        known = kept.number(UNSEEN_LOSS, *conditions)
+        if known is None:
+            known = self._loss_of_unseen(cost)
         self._wanted = known or 0.0
         return kept if known is None else kept.with_number(UNSEEN_LOSS, known, *conditions)
+
+    def look_at_both(self, cost: Cost) -> None:
+        """The same as `look` where all vectors move, so that unseen triples are measured again."""
+        self._wanted = self._loss_of_unseen(cost) or 0.0
+        self.look(cost)
 
     def look(self, cost: Cost) -> None:
         """See whether triples that were deleted by themselves are like unseen ones already."""
@@ -76,6 +79,18 @@ class Forgetting:
         if singly.shape[1]:
             loss = mean_loss(self._model, self._corrected.draw(singly), singly, cost)
             self._singly = loss > self._wanted
+
+    def _loss_of_unseen(self, cost: Cost) -> float | None:
+        """None if there are no validation triples."""
+        if not len(self._problem.split.validation):
+            return None
+        if self._unseen is None:
+            problem = self._problem
+            sample = persistent_sample(problem.split.validation, problem.terms, _UNSEEN)
+            unseen = problem.active.rows(sample)
+            self._unseen = self._corrected_for(unseen), unseen
+        corrected, unseen = self._unseen
+        return mean_loss(self._model, corrected.draw(unseen), unseen, cost)
 
     def _corrected_for(self, triples: TripleRows) -> CorrectedSampler:
         """The paper's corrected triples, from training triples that share terms with given ones."""

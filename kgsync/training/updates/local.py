@@ -99,7 +99,7 @@ class _Fit:
 
     def run(self) -> None:
         cost, run = self._task.cost, self._run
-        run.kept = self._forgetting.measure_unseen(run.kept, cost)
+        run.kept = self._forgetting.recall_unseen(run.kept, cost)
         wanted = self._loss_of_unchanged()
         if wanted is not None:
             conditions = loss_conditions(self._task.problem)

@@ -1,7 +1,7 @@
 """All vectors move, at the full rate, and what has changed counts more: for large changes.
 
 Epochs over all training triples at the full rate, in which added ones come several times and some
-deleted ones are unlearned; then the rate falls. It takes at most two fifths of training anew,
+deleted ones are unlearned; then the rate falls. It takes at most half of training anew,
 and vectors stay where they are as far as the graph does.
 """
 
@@ -25,9 +25,9 @@ from kgsync.training.work import scores_of_retraining
 
 __all__ = ["predicted_scores", "update"]
 
-_EPOCHS = 160
+_EPOCHS = 240
 """Epochs at the most."""
-_SHARE = 0.4
+_SHARE = 0.5
 """Work at the most, as a share of that of retraining."""
 _FALLING = 0.25
 """Share of the epochs in which the rate falls."""
@@ -82,7 +82,6 @@ def _train(task: UpdateTask) -> TrainingRun:
         states,
     )
     forgetting = Forgetting(model, problem, deleted, random)
-    forgetting.measure_unseen(task.kept, task.cost)
     epochs = _epochs(train.shape[1], added.shape[1], problem, task.kept)
     last = max(1, round(_FALLING * epochs))
     for epoch in range(1, epochs + 1):
@@ -92,7 +91,7 @@ def _train(task: UpdateTask) -> TrainingRun:
         unlearner.run(*forgetting.pairs(), scaled)
         run.epochs = epoch
         if epoch % _EVERY == 0:
-            forgetting.look(task.cost)
+            forgetting.look_at_both(task.cost)
         task.phases.listener.progress("updating", epoch, epochs)
     BestState(model, 1, run).restore()
     none = (np.zeros(size, np.int64) for size in sizes)  # all rows have been trained

@@ -88,7 +88,7 @@ def test_what_was_spent_on_training_predicts_retraining() -> None:
     _, run = train_offline(problem, cost)
     predicted = _chosen(old, new, run.kept).predicted
     assert predicted["retrain"] == cost.score_evaluations  # versions of the same size
-    assert predicted["wide"] < 0.5 * predicted["retrain"]
+    assert predicted["wide"] < 0.55 * predicted["retrain"]  # half of it, in whole epochs
 
 
 @pytest.mark.parametrize(("changed", "name"), [(20, "local"), (100, "local"), (1500, "wide")])
