@@ -245,11 +245,14 @@ class OxigraphStore:
         except KgsyncError:
             raise
         except SyntaxError as error:
-            malformed = MalformedQueryError(f"{self.label}: {error}")
-            malformed.line, malformed.column = _place(error)
-            raise malformed from error
+            raise self._malformed(error) from error  # no local variable may keep it, and the store
         except (OSError, RuntimeError, ValueError) as error:
             raise PermanentStoreError(f"{self.label}: {error}") from error
+
+    def _malformed(self, error: SyntaxError) -> MalformedQueryError:
+        malformed = MalformedQueryError(f"{self.label}: {error}")
+        malformed.line, malformed.column = _place(error)
+        return malformed
 
 
 def _is_store(path: Path) -> bool:
