@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyparsing import ParseException
 from rdflib import XSD, BNode, ConjunctiveGraph, Dataset, Graph, Literal, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
@@ -16,7 +17,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgsync import queries
 from kgsync.adapters.columns import push_rows
-from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError
+from kgsync.errors import ConfigError, KgsyncError, MalformedQueryError, PermanentStoreError
 from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
 from kgsync.graph.table import Table
 
@@ -154,6 +155,10 @@ class RdflibStore:
             yield
         except KgsyncError:
             raise
+        except ParseException as error:
+            malformed = MalformedQueryError(f"{self.label}: {error}")
+            malformed.line, malformed.column = error.lineno, error.column
+            raise malformed from error
         except Exception as error:  # rdflib and its store plug-ins have no common base exception
             raise PermanentStoreError(f"{self.label}: {error}") from error
 

@@ -5,11 +5,13 @@ KgsyncError                     root; the message says what happened, to what, a
 ├── StoreError                  the RDF store
 │   ├── TransientStoreError     try again later: busy, unreachable, changed while it was read
 │   └── PermanentStoreError     trying again will not help: missing, no permission, wrong answer
+│       └── MalformedQueryError a query that is not valid SPARQL
 ├── VersionError                the versions of the graph: none, ambiguous, broken chain, empty
 ├── RejectedError               a guard rejects a new version; `kgsync accept` lets it through
 │   └── LargeRemovalError       a step would remove more of the graph than allowed
 ├── StateError                  the state directory
 │   ├── StateLockedError        another process is stepping
+│   ├── StateRequestError       the state has not what was asked for, like a version
 │   ├── StateCorruptedError     a file is missing or does not match its checksum
 │   ├── SettingsChangedError    a setting that fixes the vectors' meaning has changed
 │   └── StateWriteError         writing to disk failed (full, read-only, ...)
@@ -58,6 +60,13 @@ class PermanentStoreError(StoreError):
     """The same call will fail again."""
 
 
+class MalformedQueryError(PermanentStoreError):
+    """A query is not valid SPARQL, at this line and column of its text; 0 if that is unknown."""
+
+    line: int = 0
+    column: int = 0
+
+
 class VersionError(KgsyncError):
     """The versions of the graph cannot be used."""
 
@@ -88,6 +97,12 @@ class StateLockedError(StateError):
     exit_code = 3
 
 
+class StateRequestError(StateError):
+    """A request that the state cannot meet: no such version, or nothing is paused."""
+
+    exit_code = 2
+
+
 class StateCorruptedError(StateError):
     """A state file is missing or does not match its checksum."""
 
@@ -97,7 +112,7 @@ class SettingsChangedError(StateError):
 
 
 class StateWriteError(StateError):
-    """Writing to disk failed."""
+    """Writing to disk failed: it is full, or the state is read-only."""
 
 
 class QueryError(KgsyncError):

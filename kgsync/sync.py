@@ -222,8 +222,8 @@ class KGSync(Reader):
             version: Its number; its files must still exist.
 
         Raises:
-            StateError: There is no such version, its files are gone or damaged, or writing to
-                disk failed.
+            StateRequestError: There is no such version, or its files are gone.
+            StateError: Its files are damaged, or writing to disk failed.
             StoreError: The store cannot be written. Nothing has changed, unless the message says
                 that the version is current.
         """
@@ -241,7 +241,7 @@ class KGSync(Reader):
         """Accept what a guard rejected, like a large removal: the next step applies it.
 
         Raises:
-            StateError: The sync is not paused.
+            StateRequestError: The sync is not paused.
             ConfigError: The pause has another reason, so there is nothing to accept.
         """
         accept_rejected(self.state)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from kgsync.common.rdf_terms import bare_iri
 from kgsync.errors import ConfigError
 from kgsync.queries.rendering import KINDS, Value
 
@@ -108,10 +109,10 @@ class Parameter:
             case "literal", int():
                 value = str(given)
             case "iri", str():
-                value = _without_brackets(given)
+                value = bare_iri(given)
             case (("iris" | "literals" | "values"), Iterable()):
                 texts = [given] if isinstance(given, str) else [str(one) for one in given]
-                value = [_without_brackets(t) for t in texts] if self.kind == "iris" else texts
+                value = [bare_iri(t) for t in texts] if self.kind == "iris" else texts
             case (("integer" | "decimal"), int() | float() | Decimal()):
                 value = given
             case (("age" | "literal"), str()):
@@ -159,9 +160,3 @@ def _decimal(text: str) -> Decimal | None:
         return Decimal(text.strip())
     except InvalidOperation:
         return None
-
-
-def _without_brackets(iri: str) -> str:
-    """An IRI as it is, or as it stands in Turtle."""
-    iri = iri.strip()
-    return iri[1:-1] if iri.startswith("<") and iri.endswith(">") else iri

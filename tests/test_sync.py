@@ -297,6 +297,20 @@ def test_a_changed_setting_is_refused_until_rebuild(sync: KGSync) -> None:
     assert not sync.step().changed
 
 
+def test_a_rebuild_is_compared_with_the_version_that_it_replaces(sync: KGSync) -> None:
+    sync.step()
+    newer = sync.rebuild().change  # of graph 11, after graph 1
+    assert newer is not None
+    assert (newer.added_relations, newer.deleted_relations) == (1, 1)
+    assert 0 < sum(newer.added_triples) < sum(newer.deleted_triples)
+    for aligned in (False, True):
+        again = sync.rebuild(aligned=aligned).change
+        assert again is not None
+        assert sum(again.added_triples) + sum(again.deleted_triples) == 0
+        assert again.added_entities + again.deleted_entities == 0
+        assert sync.history()[-1].change == again
+
+
 def test_rebuild_keeps_the_ids_of_terms(sync: KGSync) -> None:
     from kgsync.state.committed import CommittedVersion
 

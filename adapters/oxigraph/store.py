@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,13 @@ from kgsync import queries
 from kgsync.adapters.columns import TsvSink, push_rows
 from kgsync.adapters.oxigraph.compact import bytes_on_disk, compact, finish_interrupted
 from kgsync.adapters.oxigraph.terms import custom_functions, full_term, small_term, term_text
-from kgsync.errors import ConfigError, KgsyncError, PermanentStoreError, TransientStoreError
+from kgsync.errors import (
+    ConfigError,
+    KgsyncError,
+    MalformedQueryError,
+    PermanentStoreError,
+    TransientStoreError,
+)
 from kgsync.graph.port import Function, Receive, StoreCapabilities, Term, TripleSource
 from kgsync.graph.table import Table
 from kgsync.queries import Pattern
@@ -237,8 +244,15 @@ class OxigraphStore:
             yield self._store
         except KgsyncError:
             raise
-        except (OSError, RuntimeError, SyntaxError, ValueError) as error:
+        except SyntaxError as error:
+            raise self._malformed(error) from error  # no local variable may keep it, and the store
+        except (OSError, RuntimeError, ValueError) as error:
             raise PermanentStoreError(f"{self.label}: {error}") from error
+
+    def _malformed(self, error: SyntaxError) -> MalformedQueryError:
+        malformed = MalformedQueryError(f"{self.label}: {error}")
+        malformed.line, malformed.column = _place(error)
+        return malformed
 
 
 def _is_store(path: Path) -> bool:
@@ -248,6 +262,12 @@ def _is_store(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
+
+
+def _place(error: SyntaxError) -> tuple[int, int]:
+    """Line and column of a mistake, which pyoxigraph tells in the text of the error only."""
+    found = re.search(r"\bat (\d+):(\d+)\b", str(error))
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _why_not_opened(error: OSError) -> Literal["no rights", "locked", "other"]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import time
 import zlib
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 from kgsync.adapters.sparql.dialects import complaint_in
-from kgsync.errors import PermanentStoreError, StoreError, TransientStoreError
+from kgsync.errors import MalformedQueryError, PermanentStoreError, StoreError, TransientStoreError
 from kgsync.graph.endpoint import Endpoint
 
 __all__ = [
@@ -33,6 +35,13 @@ _REMEDIES = {
     401: "set `auth`, and its secrets in the environment",
     403: "check the permissions of the user",
     404: "check the path of the URL",
+}
+_BREAKS: dict[type[Exception], str] = {
+    ConnectionRefusedError: "the connection was refused",
+    ConnectionResetError: "the server closed the connection",  # also RemoteDisconnected
+    BrokenPipeError: "the server closed the connection",
+    TimeoutError: "no response in time",
+    socket.gaierror: "its name cannot be resolved",
 }
 _LONGEST_REST = 86400.0
 """Longest Retry-After that is honoured: a day."""
@@ -80,6 +89,8 @@ def _error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> St
         too_many = RowLimitError(message)
         too_many.limit = complaint.rows
         return too_many
+    if status == HTTPStatus.BAD_REQUEST:  # of a query, the protocol says: it is malformed
+        return MalformedQueryError(message)
     if status not in _PASSING or complaint.kind == "mistake":
         return PermanentStoreError(message)
     return TransientStoreError(message)
@@ -88,9 +99,21 @@ def _error_of_status(endpoint: Endpoint, status: int, url: str, said: str) -> St
 def error_of_break(error: Exception) -> TransientStoreError:
     """The error for a broken connection."""
     reason = getattr(error, "reason", error)
-    found = TransientStoreError(f"it cannot be reached: {reason!r}")
+    found = TransientStoreError(f"it cannot be reached: {_in_words(reason)}")
     found.remedy = "check the address and that the server is running"
     return found
+
+
+def _in_words(reason: Exception | str) -> str:
+    """Why a connection broke, without numbers and names of Python."""
+    for kind, words in _BREAKS.items():
+        if isinstance(reason, kind):
+            return words
+    if isinstance(reason, http.client.IncompleteRead):
+        return f"the response ends after {len(reason.partial):,} bytes"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return str(reason) or type(reason).__name__
 
 
 def error_of_format(sent: str, wanted: str, said: str) -> TransientStoreError:

@@ -14,10 +14,11 @@ from kgsync.cli.output import output
 __all__ = ["app"]
 
 _EXIT_CODES = (
-    "Exit codes: 0 success; 2 wrong usage or settings; 3 try again later (store or state busy or "
-    "unreachable); 4 store or graph versions unusable; 5 state empty, damaged or made with other "
-    "settings; 6 a guard rejects the new version, such as one that removes too many edges; 7 "
-    "unknown IRI; 130 interrupted; 1 other error."
+    "Exit codes: 0 success; 2 wrong usage or settings, or no such version; 3 try again later "
+    "(store or state busy or unreachable); 4 store or graph versions unusable; 5 state empty, "
+    "damaged, read-only or made with other settings, or disk full; 6 a guard rejects the new "
+    "version, such as one that removes too many triples; 7 unknown IRI; 130 interrupted; 1 other "
+    "error."
 )
 
 app = typer.Typer(

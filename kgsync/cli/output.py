@@ -23,6 +23,9 @@ from kgsync.errors import KgsyncError
 
 __all__ = ["Output", "output"]
 
+_SILENCE = 5.0
+"""Seconds without a line after which a file or a pipe is told what is being done."""
+
 
 class Output:
     """Standard output and standard error of one command."""
@@ -41,6 +44,12 @@ class Output:
     def screen_width(self) -> int | None:
         """Columns of the terminal; None if standard output is a file or a pipe."""
         return self._out.width if self._out.is_terminal else None
+
+    @property
+    def width(self) -> int | None:
+        """The same, but COLUMNS also counts in a file or a pipe."""
+        asked = os.environ.get("COLUMNS", "").isdigit()
+        return self._out.width if asked else self.screen_width
 
     def text(self, text: str = "") -> None:
         """Print a line of text; nothing in JSON mode."""
@@ -83,11 +92,10 @@ class Output:
         """
         if self.json:
             return
-        asked = os.environ.get("COLUMNS", "").isdigit()  # a pipe has no width of its own
         header, *lines = table_lines(
             columns,
             [list(map(printable, row)) for row in rows],
-            self._out.width if asked else self.screen_width,
+            self.width,
             right=columns[1:],
             spare=spare,
             shorten=shorten,
@@ -141,7 +149,7 @@ class _Bars:
 
 
 class _Lines:
-    """One plain line per phase, and one every few seconds in a long phase."""
+    """One plain line per version, and one every few seconds in between."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -149,10 +157,15 @@ class _Lines:
 
     def __call__(self, event: events.Event) -> None:
         match event:
-            case events.PhaseStarted(name):
+            case events.Committed(version, graph_version, action, seconds):
+                self._tell(f"version {version}: {action} from {graph_version}, {seconds:.1f} s")
+            case events.PhaseStarted(name) if self._is_long_ago():
                 self._tell(f"{name} ...")
-            case events.Progress(name, done, total) if time.monotonic() - self._last > 5:
+            case events.Progress(name, done, total) if self._is_long_ago():
                 self._tell(f"{name} {done}/{total}")
+
+    def _is_long_ago(self) -> bool:
+        return time.monotonic() - self._last > _SILENCE
 
     def _tell(self, line: str) -> None:
         self._console.out(line)

@@ -31,15 +31,20 @@ def show_report(report: StepReport) -> None:
     output.text(f"files: {report.files}")
 
 
-def show_history(history: list[StepReport]) -> None:
-    """Print one row per version: changes, quality, what was learned and kept, seconds."""
+def show_history(history: list[StepReport], current: int | None = None) -> None:
+    """Print one row per version: changes, quality, what was learned and kept, seconds.
+
+    Args:
+        history: The reports.
+        current: A version to mark.
+    """
     rows = []
     for report in history:
         assert report.change is not None
         change = report.change
         rows.append(
             (
-                str(report.version),
+                f"{report.version} *" if report.version == current else str(report.version),
                 short_name(report.graph_version),
                 report.action,
                 f"+{sum(change.added_triples):,} -{sum(change.deleted_triples):,}",
@@ -84,6 +89,8 @@ def show_history(history: list[StepReport]) -> None:
         ],
         shorten=["graph"],
     )
+    if current is not None:
+        output.text("* the current version")
 
 
 def show_change(change: ChangeCounts) -> None:

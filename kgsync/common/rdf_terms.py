@@ -22,6 +22,7 @@ __all__ = [
     "VALID_IRI",
     "XSD",
     "are_iris",
+    "bare_iri",
     "escaped",
     "is_iri",
     "is_plain_iri",
@@ -112,3 +113,9 @@ def unescaped(text: str) -> str:
         return _NUMBERED.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
     except (OverflowError, ValueError):
         raise ValueError(f"invalid character escape: {text[:60]!r}") from None
+
+
+def bare_iri(text: str) -> str:
+    """An IRI as people write it, without spaces around it and without <>."""
+    text = text.strip()
+    return text[1:-1] if text.startswith("<") and text.endswith(">") else text

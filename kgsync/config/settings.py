@@ -54,8 +54,14 @@ class Settings:
             return None
         try:
             return Path(self.source.scope).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the scope {self.source.scope}: {error}") from None
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            if "{" in self.source.scope:
+                raise ConfigError(
+                    "source.scope is the name of a file, not the text of a query: write the query "
+                    "into a file, like scope.rq, and set scope to its name"
+                ) from None
+            why = getattr(error, "strerror", None) or error
+            raise ConfigError(f"cannot read the scope {self.source.scope}: {why}") from None
 
     def _meaning(self) -> dict[str, Any]:
         """The settings of the model that fix what its vectors mean."""
@@ -90,6 +96,14 @@ class Settings:
             "seed": self.run.seed,
         }
 
+    def _scope_change(self, then: str | None) -> str:
+        """How the scope has changed; only its checksum is recorded."""
+        if then is None:
+            return f"scope was not set, is {self.source.scope}"
+        if self.source.scope is None:
+            return "scope was set, is not"
+        return f"the query in {self.source.scope} has changed"
+
     def check_meaning(self, then: dict[str, Any]) -> None:
         """Check that the settings that fix the meaning of the vectors have not changed.
 
@@ -102,10 +116,13 @@ class Settings:
         now = self.fingerprint()
         changed = sorted(key for key in now if now[key] != then.get(key))
         if changed:
-            trees = ({key: tree.get(key) for key in changed} for tree in (then, now))
+            told = [self._scope_change(then.get("scope"))] if "scope" in changed else []
+            others = [key for key in changed if key != "scope"]
+            trees = ({key: tree.get(key) for key in others} for tree in (then, now))
+            told += [differences(*trees)] if others else []
             raise SettingsChangedError(
                 "settings that fix the meaning of the stored vectors have changed "
-                f"({differences(*trees)}); change them back, or run `kgsync rebuild` to train from "
+                f"({'; '.join(told)}); change them back, or run `kgsync rebuild` to train from "
                 "scratch"
             )
 

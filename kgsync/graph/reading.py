@@ -54,6 +54,7 @@ class Reading:
     """Edges that the filters left out."""
     split: Split
     change: ChangeSet
+    """What is learned from: all edges are new in the first version, and in one that is rebuilt."""
     removed_share: float
     """Share of the embedded edges that are gone."""
     gathered: tuple[str, ...] = ()
@@ -62,6 +63,9 @@ class Reading:
     """What reading the store has cost so far, this reading included, as plain values."""
     files: dict[str, str] = field(default_factory=dict)
     """Stamps of the files that it was read from, if it was."""
+    since_last: ChangeSet | None = None
+    """What a version that is rebuilt changes in the graph of the last one, under the same settings;
+    None for others, where `change` says it."""
     known_sums: EdgeSums | None = None
     """What identifies the edges, if it follows from the version before."""
 

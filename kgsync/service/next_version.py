@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kgsync.common.durations import seconds_of
 from kgsync.common.listener import Listener
-from kgsync.errors import StateError, TransientStoreError
+from kgsync.errors import StateRequestError, TransientStoreError
 from kgsync.graph.port import GraphStore
 from kgsync.graph.reading import Reading
 from kgsync.service.guards import guards
@@ -147,13 +147,15 @@ def accept_rejected(state: State) -> None:
     """Accept what a guard rejected, so that it paused a sync: the next step applies it.
 
     Raises:
-        StateError: The sync is not paused.
+        StateRequestError: The sync is not paused.
         ConfigError: The pause has another reason, so there is nothing to accept.
     """
     with state.lock():
         pause = Pause.of(state, current_version(state))
         if pause is None:
-            raise StateError(f"nothing is paused in {state.path}: there is nothing to accept")
+            raise StateRequestError(
+                f"nothing is paused in {state.path}, so nothing can be accepted"
+            )
         pause.accept(state)
 
 

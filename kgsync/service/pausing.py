@@ -118,8 +118,8 @@ class Pause:
         """
         if self.rejection is None:
             raise ConfigError(
-                f"this pause cannot be accepted, because no guard is the reason: {self.reason}; "
-                "fix the cause, or run `kgsync rebuild`"
+                f"there is no change to accept: {self.reason}. Repair or restore the graph; the "
+                "sync then resumes by itself"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         state.remember(_FILE, asdict(replace(self, accepted=True, accepted_at=now)))

@@ -16,6 +16,7 @@ from typing import Any
 from kgsync.common.durable import sealed, unsealed, write_file
 from kgsync.common.locks import HeldError, is_held, take_lock
 from kgsync.common.retrying import Retry
+from kgsync.common.wording import counted
 from kgsync.errors import StateLockedError
 from kgsync.state.directory import State
 
@@ -83,7 +84,7 @@ class RunStatus:
         last = f"last run {self.last_start or 'never'}"
         if self.last_start and self.last_outcome:
             last += f": {self.last_outcome}"
-        counts = f"{self.runs} run(s), {self.commits} commit(s)"
+        counts = f"{counted(self.runs, 'run')}, {counted(self.commits, 'commit')}"
         if self.running:
             lines = [
                 f"running (pid {self.pid}) {self.schedule}, since {self.started}: {counts}",

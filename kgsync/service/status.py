@@ -7,8 +7,8 @@ from typing import Any
 
 from kgsync.service.pausing import Pause
 from kgsync.service.run_file import RunStatus
-from kgsync.state.committed import current_version
-from kgsync.state.directory import State
+from kgsync.state.committed import CommittedVersion, current_version
+from kgsync.state.directory import State, VersionFolder
 from kgsync.state.report import StepReport
 
 __all__ = ["Status", "status_of"]
@@ -30,6 +30,9 @@ class Status:
     report: StepReport | None
     damaged: tuple[int, ...] = ()
     """Versions whose manifest cannot be read; they are missing from the history."""
+    damaged_files: tuple[str, ...] = ()
+    """Files of versions with files that are missing or have another size, and which; their content
+    is checked when they are read."""
     run: RunStatus | None = None
     """The scheduled sync, if there was one: `kgsync run`."""
     pause: Pause | None = None
@@ -62,7 +65,22 @@ def status_of(state: State, store: str) -> Status:
         versions=len(readable) + len(damaged),
         retained=tuple(folder.manifest.version for folder in readable if folder.retained),
         damaged=damaged,
+        damaged_files=tuple(_wrong_files(state, readable, current)),
         report=StepReport.from_json(manifest.report) if manifest else None,
         run=RunStatus.load(state.path),
         pause=Pause.of(state, current) if state.exists else None,
     )
+
+
+def _wrong_files(
+    state: State, readable: list[VersionFolder], current: CommittedVersion | None
+) -> list[str]:
+    """What is wrong with files of versions that should have them."""
+    kept, found = state.history.with_files, []
+    for folder in readable:
+        number, wrong = folder.manifest.version, folder.wrong_files()
+        is_current = current is not None and number == current.number
+        # If all are gone, a process that removes superfluous ones is at work, or was killed.
+        if is_current or (number in kept and len(wrong) < len(folder.manifest.files)):
+            found += wrong
+    return found

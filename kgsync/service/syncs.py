@@ -24,6 +24,7 @@ from kgsync.common.events import (
 )
 from kgsync.common.listener import AnyListener, Events
 from kgsync.common.retrying import Retry
+from kgsync.common.wording import counted
 from kgsync.errors import (
     ConfigError,
     SettingsChangedError,
@@ -163,7 +164,7 @@ class ScheduledGraph:
             commits += 1
             if not report.behind:
                 break
-        return f"{commits} version(s) committed" if commits else str(report)
+        return f"{counted(commits, 'version')} committed" if commits else str(report)
 
     def _regular(self, due: datetime) -> datetime:
         """When the schedule wants the next run, also if the clock was set meanwhile."""

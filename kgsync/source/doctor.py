@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from kgsync.errors import KgsyncError, StoreError
-from kgsync.graph.port import GraphStore, TripleSource
+from kgsync.common.wording import counted
+from kgsync.errors import KgsyncError, StoreError, TransientStoreError, VersionError
+from kgsync.graph.port import ChangeReader, GraphStore, StampedReader, TripleSource
 from kgsync.graph.stores import StoreTarget, check_rights, opened
 from kgsync.graph.versions import VersionList
+from kgsync.source.naming_scope import naming_scope
 from kgsync.source.reading import versions_of
+from kgsync.source.rewritten import stamps_of
 from kgsync.source.settings import ReadingSettings
 
 __all__ = ["Examined", "Finding", "examine"]
@@ -26,6 +29,8 @@ class Finding:
     result: Literal["ok", "note", "problem"]
     found: str
     remedy: str = ""
+    passing: bool = False
+    """Whether a problem may be gone later: the store is busy, locked or unreachable."""
 
 
 @runtime_checkable
@@ -47,7 +52,7 @@ def examine(
     try:
         started = time.monotonic()
         with opened(target, workspace=workspace) as store:
-            kind = store.describe() if isinstance(store, Examined) else "embedded"
+            kind = store.describe() if isinstance(store, Examined) else _kind(store)
             seconds = time.monotonic() - started
             findings.append(
                 Finding("store", "ok", f"{store.label}: {kind}, opened in {seconds:.2f} s")
@@ -55,7 +60,7 @@ def examine(
             findings += _of_versions(store, settings)
             findings += _of_rights(store)
     except KgsyncError as error:
-        findings.append(Finding("store", "problem", str(error), _remedy(error)))
+        findings.append(_problem("store", error))
     return findings
 
 
@@ -63,14 +68,17 @@ def _of_versions(store: GraphStore, settings: ReadingSettings) -> Iterator[Findi
     try:
         versions = versions_of(store, settings)
     except KgsyncError as error:
-        yield Finding("versions", "problem", str(error), "set `graphs`, or load a version")
+        remedy = "set `graphs`, or load a version" if isinstance(error, VersionError) else ""
+        yield replace(_problem("versions", error), remedy=remedy or _remedy(error))
         return
     names = [version.name for version in versions.versions]
     if versions.order == "live":
         yield Finding("versions", "ok", "one live graph, compared with its last state")
     else:
         shown = ", ".join(names if len(names) <= 3 else [names[0], "…", names[-1]])
-        found = f"{len(names):,} in the order of {_ORDERS[versions.order]}: {shown}"
+        numbered = versions.order == "chain" and _is_folder(store, versions)
+        order = "the numbers in their names" if numbered else _ORDERS[versions.order]
+        found = f"{len(names):,} in the order of {order}: {shown}"
         yield Finding("versions", "ok", found)
     if versions.pending:
         found = f"{len(versions.pending):,} not complete yet: {versions.pending[0]}"
@@ -104,23 +112,28 @@ def _of_reading(
     source = TripleSource(versions.versions[-1].graph, settings.scope_text())
     try:
         started = time.monotonic()
-        count = store.count(source)
+        with naming_scope(settings):
+            count = store.count(source)
         seconds = time.monotonic() - started
-        yield Finding("size", "ok", f"{count:,} triples in the newest, counted in {seconds:.2f} s")
+        yield Finding(
+            "size", "ok", f"{counted(count, 'triple')} in the newest, counted in {seconds:.2f} s"
+        )
         if isinstance(store, Examined):
             limit = store.find_limit(source)
             way = "in one answer" if limit is None or count <= limit else "in parts, each counted"
             rows = "no limit seen" if limit is None else f"at most {limit:,} rows per answer"
             yield Finding("extraction", "ok", f"{rows}; the graph is read {way}")
     except KgsyncError as error:
-        yield Finding("reading", "problem", str(error), _remedy(error))
+        yield _problem("reading", error)
         return
-    able = store.capabilities
+    able, names = store.capabilities, versions.versions
     if versions.order == "live":
         whole = "by reading all of it"
         found = f"by hash buckets or {whole}" if able.buckets else whole
-    elif able.changes:
-        found = "from recorded changes"
+    elif isinstance(store, ChangeReader) and able.changes and len(names) > 1:
+        before = TripleSource(names[-2].graph, source.scope)
+        recorded = store.has_changes(source, before)
+        found = "from recorded changes" if recorded else "by reading all of it"
     else:
         found = "by the store (MINUS)" if able.difference else "by reading all of it"
     yield Finding("changes", "ok", f"found {found}")
@@ -128,18 +141,28 @@ def _of_reading(
 
 def _of_rights(store: GraphStore) -> Iterator[Finding]:
     if not store.capabilities.writable:
-        yield Finding(
-            "writing",
-            "note",
-            "not possible or not configured: metadata is kept in the state",
-            "set `update_url` (and `auth`) for an endpoint, or publish.target",
-        )
+        elsewhere = "to write it into a store, set publish.target"
+        if isinstance(store, Examined):
+            why = "not possible or not configured"
+            elsewhere = "set `update_url` (and `auth`), or publish.target for another store"
+        else:
+            why = "files are only read" if isinstance(store, StampedReader) else "not possible"
+        yield Finding("writing", "note", f"{why}: metadata is kept in the state", elsewhere)
         return
     try:
         check_rights(store)
         yield Finding("writing", "ok", "updates are allowed: metadata goes into the store")
     except KgsyncError as error:
-        yield Finding("writing", "problem", str(error), _remedy(error))
+        yield _problem("writing", error)
+
+
+def _kind(store: GraphStore) -> str:
+    return "RDF files" if isinstance(store, StampedReader) else "embedded"
+
+
+def _is_folder(store: GraphStore, versions: VersionList) -> bool:
+    """Whether every version is made of files, so that no catalogue orders them."""
+    return bool(stamps_of(store, TripleSource(versions.versions[-1].graph)))
 
 
 _ORDERS = {
@@ -147,6 +170,11 @@ _ORDERS = {
     "issued": "dcterms:issued",
     "name": "their names",
 }
+
+
+def _problem(what: str, error: KgsyncError) -> Finding:
+    passing = isinstance(error, TransientStoreError)
+    return Finding(what, "problem", str(error), _remedy(error), passing)
 
 
 def _remedy(error: KgsyncError) -> str:

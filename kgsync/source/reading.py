@@ -27,6 +27,7 @@ from kgsync.source.settings import ReadingSettings
 __all__ = [
     "Earlier",
     "Reading",
+    "compared",
     "note_reading",
     "passed_over",
     "read_version",
@@ -182,6 +183,20 @@ def read_version(
         files=files,
         known_sums=sums,
     )
+
+
+def compared(reading: Reading, edges: Snapshot, settings: ReadingSettings) -> Reading:
+    """A reading that was compared with nothing, with what it changes in an earlier version.
+
+    Args:
+        reading: The reading.
+        edges: The edges of the earlier version, before filters, under ids of the same index.
+        settings: Filters and split.
+    """
+    terms = reading.fetched.terms
+    old = EdgeFilter(**vars(settings.filter)).apply(edges, terms)[0]
+    splitter = Splitter(settings.split.validation, settings.split.test)
+    return replace(reading, since_last=ChangeSet.between(old, reading.edges, terms, splitter))
 
 
 def _with_parts(base: Base, reading: Reading) -> Base:

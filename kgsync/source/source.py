@@ -10,8 +10,16 @@ from kgsync.graph.port import GraphStore
 from kgsync.graph.reading import Reading
 from kgsync.graph.versions import GraphVersion, VersionList
 from kgsync.source.gathering import Choice, choose
+from kgsync.source.naming_scope import naming_scope
 from kgsync.source.notes import CommittedBase, Notes
-from kgsync.source.reading import Earlier, passed_over, read_version, todo, versions_of
+from kgsync.source.reading import (
+    Earlier,
+    compared,
+    passed_over,
+    read_version,
+    todo,
+    versions_of,
+)
 from kgsync.source.rewritten import CommittedFiles, remember_files
 from kgsync.source.settings import ReadingSettings
 from kgsync.source.settling import await_rest
@@ -91,7 +99,8 @@ class Source:
         now: bool = False,
     ) -> Choice:
         """Read the first version that is worth a step; see `choose`."""
-        return choose(store, ahead, base, self.settings, self.notes, now=now)
+        with naming_scope(self.settings):
+            return choose(store, ahead, base, self.settings, self.notes, now=now)
 
     def remember(self, reading: Reading, number: int) -> None:
         """Note the files of version `number`; only called while the state is locked."""
@@ -106,15 +115,18 @@ class Source:
         versions = versions_of(store, self.settings)
         ahead = todo(versions, None, self.settings)
         ahead = self._at_rest(store, versions, ahead, initial=True)
-        return read_version(store, ahead, Earlier.committed(None, self.settings), self.settings)
+        with naming_scope(self.settings):
+            return read_version(store, ahead, Earlier.committed(None, self.settings), self.settings)
 
     def newest(self, store: GraphStore, base: CommittedBase | None) -> Reading:
-        """Read the newest version without comparing it; ids of the base are kept."""
+        """Read the newest version as if it were the first; ids of the base are kept."""
         versions = versions_of(store, self.settings)
         newest = versions.versions[-1:]
         self._at_rest(store, versions, newest, initial=True)
         earlier = replace(Earlier.committed(base, self.settings), base=None)
-        return read_version(store, newest, earlier, self.settings)
+        with naming_scope(self.settings):
+            reading = read_version(store, newest, earlier, self.settings)
+        return reading if base is None else compared(reading, base.edges, self.settings)
 
     def _at_rest(
         self,
@@ -124,6 +136,7 @@ class Source:
         *,
         initial: bool,
     ) -> tuple[GraphVersion, ...]:
-        return await_rest(
-            store, versions, ahead, self.settings, self.notes, self.listener, initial=initial
-        )
+        with naming_scope(self.settings):
+            return await_rest(
+                store, versions, ahead, self.settings, self.notes, self.listener, initial=initial
+            )

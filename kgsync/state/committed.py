@@ -15,7 +15,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from kgsync.common.durable import RecordedFiles
-from kgsync.errors import StateError
+from kgsync.errors import StateRequestError
 from kgsync.graph.active import Active
 from kgsync.graph.reading import Reading
 from kgsync.graph.snapshot import Snapshot
@@ -198,18 +198,25 @@ def kept_version(state: State, number: int) -> CommittedVersion:
     """One committed version that still has its files.
 
     Raises:
-        StateError: There is no such version, or its files are gone.
+        StateRequestError: There is no such version, or its files are gone.
+        StateError: The state is damaged.
     """
     if not state.exists or not state.has(number):
-        raise StateError(f"there is no embedding version {number} in {state.path}")
+        kept = state.retained_versions()
+        raise StateRequestError(
+            f"there is no embedding version {number} in {state.path}; {_with_files(kept)}"
+        )
     folder = state.version(number)
     if not folder.retained:
-        kept = map(str, state.retained_versions())
-        raise StateError(
-            f"the files of version {number} were removed; versions with files: "
-            f"{', '.join(kept) or 'none'} (state.keep)"
+        kept = state.retained_versions()
+        raise StateRequestError(
+            f"the files of version {number} were removed; {_with_files(kept)} (state.keep)"
         )
     return CommittedVersion(folder)
+
+
+def _with_files(kept: list[int]) -> str:
+    return f"versions with files: {', '.join(map(str, kept)) or 'none'}"
 
 
 def show_current(state: State, folder: VersionFolder) -> None:

@@ -84,7 +84,8 @@ def _still_ranked(learned: dict[str, Any]) -> list[str]:
     line = f"still ranked   {deleted['top_10']:,} of {deleted['triples']:,} deleted in a top 10"
     if unseen is not None:
         line += f", {unseen['top_10']:,} of {unseen['triples']:,} unseen"
-    return [line, *map(_ranked_triple, learned["still_ranked"])]
+    named = list(map(_ranked_triple, learned["still_ranked"]))
+    return [line, *(["  head rank/tail rank: triple"] if named else []), *named]
 
 
 def _ranked_triple(ranked: dict[str, Any]) -> str:

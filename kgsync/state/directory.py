@@ -49,12 +49,11 @@ from kgsync.state.history import Entry, History
 from kgsync.state.manifest import Manifest
 from kgsync.state.recent import Recent
 from kgsync.state.small_files import Pointer, StateFolder
-from kgsync.state.version_folder import VersionFolder, write_manifest
+from kgsync.state.version_folder import UNCOMMITTED, VersionFolder, remedy, write_manifest
 
 __all__ = ["State", "VersionFolder", "folder_name"]
 
 _FOLDER = re.compile(r"(damaged-)?(\d{6,})")
-_UNCOMMITTED = "uncommitted"
 
 
 def folder_name(number: int) -> str:
@@ -124,8 +123,7 @@ class State(StateFolder):
         if self._pointer().version != number:
             return self.current()  # another process has set it aside meanwhile
         raise StateCorruptedError(
-            f"the current version {self._folder(number)} is gone; restore the state from a "
-            "backup or run `kgsync rebuild`"
+            f"the current version {self._folder(number)} is gone; {remedy(self._folder(number))}"
         )
 
     def is_current(self, number: int) -> bool:
@@ -227,7 +225,7 @@ class State(StateFolder):
         """
         with self.writing(f"version {manifest.version}"):
             write_manifest(draft, manifest)
-            (draft / _UNCOMMITTED).touch()
+            (draft / UNCOMMITTED).touch()
             sync_to_disk(*(p for p in draft.rglob("*") if p.is_dir()), draft)
             target = self._folder(manifest.version)
             if target.exists():
@@ -332,7 +330,7 @@ class State(StateFolder):
                 self._point(pointer.version, pointer.highest)
             # After CURRENT was damaged, the highest number may be of a version that it never named.
             if pointer.version == pointer.highest:
-                (self._folder(pointer.highest) / _UNCOMMITTED).unlink(missing_ok=True)
+                (self._folder(pointer.highest) / UNCOMMITTED).unlink(missing_ok=True)
             history.save()
         return known
 
@@ -356,11 +354,11 @@ class State(StateFolder):
         folder = self._folder(number)
         if pointer is not None and pointer.version == number:
             return folder.is_dir()  # a killed process may have left the marker
-        return folder.is_dir() and not (folder / _UNCOMMITTED).exists()
+        return folder.is_dir() and not (folder / UNCOMMITTED).exists()
 
     def _is_replaceable(self, number: int, pointer: Pointer) -> bool:
         """Whether a version is known to have never been committed: a process was killed before."""
-        return number > pointer.highest and (self._folder(number) / _UNCOMMITTED).exists()
+        return number > pointer.highest and (self._folder(number) / UNCOMMITTED).exists()
 
     def _committed_after(self, number: int, pointer: Pointer | None) -> list[int]:
         """Committed versions after one, ascending."""

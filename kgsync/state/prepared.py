@@ -85,6 +85,7 @@ def prepare(
     }
     tables = dict(learned.tables)
     changes = row_changes(_rows(current), Rows(active, tables))
+    change = reading.change if reading.since_last is None else reading.since_last
     report = StepReport(
         action=learned.action,
         version=number,
@@ -96,7 +97,7 @@ def prepare(
         entities=len(active.entities),
         relations=len(active.relations),
         untrained=sum(int((~flags).sum()) for flags in has_training_edge.values()),
-        change=reading.change.counts(),
+        change=change.counts(),
         rewritten=rewritten(changes, active) if current else None,
         skipped=reading.skipped,
         way=reading.fetched.way,
@@ -136,10 +137,8 @@ def prepare(
             "model": manifest.model,
         },
     )
-    # The first version, and one that is rebuilt, were not compared with another: all their triples
-    # would be added ones.
-    compared = current is not None and learned.action != "rebuilt"
-    record = Record.of(manifest, report, changes, reading.change if compared else None)
+    # The first version was not compared with another: all its triples would be added ones.
+    record = Record.of(manifest, report, changes, None if current is None else change)
     return PreparedVersion(report, manifest, graph, sidecar, learned.kept, record)
 
 

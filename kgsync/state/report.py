@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from kgsync.common.cost import Cost
+from kgsync.common.wording import counted
 from kgsync.graph.change import ChangeCounts
 from kgsync.graph.versions import Order
 from kgsync.state.comparison_lines import comparison_lines, update_lines
@@ -17,6 +19,8 @@ Quality = dict[str, float]
 """Link prediction: mr, mrr, hits@k, mrr_error, hits@10_error, triples, sampled_from."""
 _DERIVED = "changed", "scores_per_second", "waiting_triples"
 """Properties of a report that stand in its JSON."""
+_WIDTH = 78
+"""Characters of a line; a whole report indents them by two."""
 _TRAINING = "train", "initial vectors", "start vectors", "update"
 """Phases that score triples; earlier releases called the initial vectors "start vectors"."""
 
@@ -131,14 +135,18 @@ class StepReport:
 
     def summary(self) -> list[str]:
         """Size, quality, cost and warnings, one line each."""
-        edges = f"{sum(self.triples.values()):,} edges ({named_counts(self.triples)})"
-        lines = [f"{edges}, {self.entities:,} entities, {self.relations:,} relations"]
+        sizes = [
+            f"{counted(sum(self.triples.values()), 'triple')} ({named_counts(self.triples)})",
+            counted(self.entities, "entity"),
+            counted(self.relations, "relation"),
+        ]
+        lines = [", ".join(sizes)]
         if self.gathered:
             lines.append(f"together with {', '.join(self.gathered)}")
         if any(self.skipped.values()):
             lines.append(f"not embedded: {named_counts(self.skipped)}")
         if self.untrained:
-            lines.append(f"without a training edge: {self.untrained:,}")
+            lines.append(f"without a training triple: {self.untrained:,}")
         if self.adopted:
             lines.append(f"vectors: {named_counts(self.adopted)}")
         for label, quality in (("before", self.quality_before), ("after", self.quality)):
@@ -160,14 +168,15 @@ class StepReport:
                 lines[-1] += f"; those replaced had moved by {mean:.3g}, at most {farthest:.3g}"
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
-        lines.append(f"{self.epochs} epochs, {total:.1f} s ({phases})")
+        spent = f"{counted(self.epochs, 'epoch')}, {total:.1f} s ({phases})"
+        lines += textwrap.wrap(spent, _WIDTH, subsequent_indent="  ")
         if self.cost.score_evaluations and self.scores_per_second:
             million = self.scores_per_second / 1e6
             lines.append(f"{million:.2f} M scores per second, peak {self.peak_memory_mb:,.0f} MB")
         lines += [f"note: {self.caveat}"] if self.caveat else []
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.behind:
-            lines.append(f"{self.behind} version(s) still to do")
+            lines.append(f"{counted(self.behind, 'version')} still to do")
         return lines
 
     def _movement(self) -> list[str]:
@@ -176,8 +185,7 @@ class StepReport:
         if any((self.stability or {}).values()):
             lines.append(f"moved (NMC)    {_nmc(self.stability)}")
         if self.alignment is not None:
-            before = _nmc(self.alignment["stability_before"])
-            lines.append(f"aligned        {self.alignment['method']}; without it, moved {before}")
+            lines.append(_alignment_line(**self.alignment))
         return lines
 
 
@@ -222,12 +230,25 @@ class Plan:
         return asdict(self)
 
     def __str__(self) -> str:
-        warnings = [f"warning: {warning}" for warning in self.warnings]
-        if self.graph_version is None:
-            return "\n".join(["nothing to do", *warnings])
-        lines = [f"next: {self.graph_version} ({self.behind} version(s) to do)"]
+        lines = ["nothing to do: the embeddings are up to date"]
+        if self.graph_version is not None:
+            lines = self._next()
+        for what, names in (
+            ("added late, will be skipped", self.passed_over),
+            ("empty, will be skipped", self.empty),
+            ("not issued yet", self.pending),
+        ):
+            lines += [f"{what}: {', '.join(names)}"] if names else []
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def _next(self) -> list[str]:
+        """What is known about the next version, one line each."""
+        to_do = counted(self.behind, "version")
+        lines = [f"next: {self.graph_version} ({to_do} to do, ordered by {self.order})"]
         if self.change is not None:
             lines += str(self.change).splitlines()
+        if self.gathered:
+            lines.append(f"together with {', '.join(self.gathered)}")
         if self.update is not None:
             lines += update_lines(self.update)
         if self.waiting_until:
@@ -235,18 +256,32 @@ class Plan:
         lines.append(f"found by {self.way}: {self.reason}")
         if self.caveat:
             lines.append(f"note: {self.caveat}")
+        if self.removed_share:
+            lines.append(f"removes {self.removed_share:.1%} of the current triples")
         if self.rejected:
             lines.append(f"the next step would be rejected: {self.rejected}")
-        return "\n".join([*lines, *warnings])
+        if any(self.skipped.values()):
+            lines.append(f"not embedded: {named_counts(self.skipped)}")
+        return lines
 
 
 def waiting_line(change: ChangeCounts | None, until: str | None) -> str:
     """One line: what waits, and until when."""
-    return f"waiting: {_size(change):,} changed triples, until min_change is reached or {until}"
+    waits = counted(_size(change), "changed triple")
+    return f"waiting: {waits}, until min_change is reached or {until}"
 
 
 def _size(change: ChangeCounts | None) -> int:
     return sum(change.added_triples) + sum(change.deleted_triples) if change else 0
+
+
+def _alignment_line(method: str, stability_before: dict[str, dict[str, float] | None]) -> str:
+    """One line: how vectors were aligned, or why they could not be."""
+    if not stability_before.get("entity"):
+        return "not aligned: no common entities"
+    if not method:
+        return "not aligned: no common relations"
+    return f"aligned        {method}; without it, moved {_nmc(stability_before)}"
 
 
 def _nmc(stability: dict[str, dict[str, float] | None] | None) -> str:
@@ -269,7 +304,7 @@ def describe_validation(quality: Quality) -> str:
     triples, all_ = int(quality["triples"]), int(quality["sampled_from"])
     sampled = f" of {all_:,}" if triples < all_ else ""
     error = f" ± {quality['hits@10_error']:.3f}" if sampled else ""
-    return f"Hits@10 {quality['hits@10']:.3f}{error} on {triples:,}{sampled} validation edges"
+    return f"Hits@10 {quality['hits@10']:.3f}{error} on {triples:,}{sampled} validation triples"
 
 
 def named_counts(counts: dict[str, int]) -> str:

@@ -157,6 +157,12 @@ def load_vectors(path: Path) -> dict[str, tuple[list[str], Table]]:
                 )
                 for kind in kinds
             }
+        missing = {"iri", "kind", "vector"} - set(pq.read_schema(path).names)
+        if missing:
+            raise ConfigError(
+                f"{path} has no column {min(missing)}; kgsync adopts the vectors.parquet of a "
+                "version, or an .npz as `kgsync export` writes it"
+            )
         table = pq.read_table(path, columns=["iri", "kind", "vector"])
         if any(column.null_count for column in table.columns):
             raise ConfigError(f"{path} has rows without an IRI, kind or vector")

@@ -17,6 +17,7 @@ from kgsync.common.cost import Cost
 from kgsync.common.events import ROLLED_BACK, AbandonedError, Committed, Failed, Rejected
 from kgsync.common.listener import Phases
 from kgsync.common.memory import forget_peak, peak_mb
+from kgsync.common.wording import counted
 from kgsync.errors import (
     KgsyncError,
     RejectedError,
@@ -260,8 +261,10 @@ class Transaction:
         self._folder = self.state.amend(self.folder, self._report.to_json())
         count = int(literals.get("left_out", 0))
         if count:
-            why = "because the store refuses their IRIs; they are in the sidecar files"
-            self.warn(f"{count:,} vector(s) were not written as literals, {why}")
+            self.warn(
+                f"not written as literals: {counted(count, 'vector')} whose IRIs the store "
+                "refuses; see the sidecar files"
+            )
 
     def foreign_vectors(self, file: Path) -> dict[str, tuple[list[str], Any]]:
         """Vectors to adopt as the first version, by kind: IRIs and their vectors.

@@ -6,6 +6,7 @@ graph of the version works with a state only, and says so.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -187,6 +188,8 @@ class Embeddings:
         """
         if isinstance(iri, str):
             return self.neighbors([iri], k)[0]
+        if not isinstance(iri, Iterable):
+            raise TypeError(f"an IRI must be a string, or several in a list, not {_type(iri)}")
         rows = np.array([self._row(one, "entity") for one in iri], np.int64)
         name = self._source.name
         return [
@@ -299,10 +302,16 @@ class Embeddings:
         return scorer(ModelSettings(**self.model), self._source.tables)
 
     def _row(self, iri: str, kind: Kind) -> int:
+        if not isinstance(iri, str):
+            raise TypeError(f"an IRI must be a string, not {_type(iri)}")
         row = self._source.find(iri, _checked(kind))
         if row is None:
             raise self._source.unknown(iri, kind)
         return row
+
+
+def _type(value: object) -> str:
+    return "None" if value is None else type(value).__name__
 
 
 def _checked(kind: Kind) -> Kind:

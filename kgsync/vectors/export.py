@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,18 @@ _AT_A_TIME = 1 << 20
 """Numbers that are turned into text at a time."""
 _LARGEST_NAMES = 1 << 31
 """Bytes of the IRIs of a kind in an npz file, where numpy reads them without further ado."""
+_WRONG_PATH = {
+    errno.EACCES,
+    errno.EINVAL,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""Errors of a path, not of the disk."""
 _SUFFIXES = {
     ".vec": "word2vec",
     ".vec.gz": "word2vec",
@@ -56,22 +69,22 @@ def export(
 
     Raises:
         ConfigError: The format is unknown or too small for such IRIs, a file is there already, or
-            usearch is missing.
+            usearch is missing, or nothing can be written at the path.
         StateWriteError: Writing to disk failed.
     """
     writer = FORMATS[format_of(path, format_)]
     files = [path, *(_beside(path, suffix) for suffix in writer.beside)]
     for file in files:
         if file.exists() and not force:
-            raise ConfigError(f"{file} already exists; overwrite it with --force (force=True)")
+            raise ConfigError(f"{file} already exists; overwrite it with --force")
     try:
         with unfinished(*files) as new:
             writer.write(new, vectors if writer.both else {kind: vectors[kind]})
     except OSError as error:
-        raise StateWriteError(
-            f"cannot write {path}: {error.strerror or error}; check the folder, its permissions "
-            "and the space on the disk"
-        ) from error
+        told = f"cannot write {path}: {error.strerror or error}"
+        if error.errno in _WRONG_PATH:
+            raise ConfigError(f"{told}; choose another path") from error
+        raise StateWriteError(f"{told}; check the space on the disk") from error
     return files
 
 

@@ -66,7 +66,12 @@ def moves_of(state: State, version: int, iri: str, kind: Kind = "entity") -> lis
     table = terms.entities if kind == "entity" else terms.relations
     id_ = table.id(iri)
     if id_ is None:
-        raise UnknownTermError(f"there is no {kind} <{iri}> in version {version} or before it")
+        other = "relation" if kind == "entity" else "entity"
+        others = terms.relations if kind == "entity" else terms.entities
+        hint = "" if others.id(iri) is None else f"; there is a {other}: add --kind {other}"
+        raise UnknownTermError(
+            f"there is no {kind} <{iri}> in version {version} or before it{hint}"
+        )
     records, found = Moves(state.path), []
     for folder in reversed(line):
         record = records.read(folder.manifest)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgsync import queries
-from kgsync.errors import ConfigError, StateError
+from kgsync.errors import ConfigError, MalformedQueryError, StateError
 from kgsync.graph.port import FunctionRegistry, FunctionTranslator, GraphReader, QueryReader
 from kgsync.graph.stores import adapter_class
 from kgsync.graph.table import Table
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SparqlFunctions", "find_query", "rdflib_functions", "run_query", "sparql_functions"]
 
+_OF_A_TEXT = "of this text"
+"""Name of a query that is given as a text."""
 _NAME = re.compile(r"[\w-]+")
 _OF_A_VERSION = {"at", "current", "entities", "previous", "source"}
 """Filled-in values that depend on the chosen version."""
@@ -101,7 +103,7 @@ def find_query(query: str | Path) -> Query:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the query {query}: {error}") from None
     if not _NAME.fullmatch(query):
-        return queries.parse("of this text", query)
+        return queries.parse(_OF_A_TEXT, query)
     name = query.replace("-", "_")
     if name not in queries.available():
         known = ", ".join(queries.available())
@@ -126,11 +128,11 @@ def run_query(
         at: The version that is meant: that of `?at` and `?current`, and behind functions of IRIs.
 
     Raises:
-        ConfigError: A parameter is wrong, the store cannot run this query or lacks what it is
+        ConfigError: A parameter or the query is wrong, the store cannot run it or lacks what it is
             about, or no version can be meant in it.
         QueryError: A function was called with invalid arguments.
         StateError: There is no such version.
-        StoreError: The query is wrong, or the store failed.
+        StoreError: The store failed.
     """
     if not sync.state.exists:
         raise StateError(f"there is no embedding in {sync.state.path} yet; run `kgsync step` first")
@@ -147,7 +149,10 @@ def run_query(
             raise ConfigError(f"{store.label} cannot run queries: its adapter lacks `query`")
         check_graphs(store, query, given, known, lambda: sync.store)
         texts = _for_every_sync(store, query, given, known) or [text]
-        tables = [store.query(one, functions.by_iri) for one in texts]
+        try:
+            tables = [store.query(one, functions.by_iri) for one in texts]
+        except MalformedQueryError as error:
+            raise ConfigError(_mistake(query, texts[0], error)) from error
         functions.check()
         table = Table(tables[0].columns, [row for part in tables for row in part.rows])
         if not table.rows:
@@ -183,6 +188,25 @@ def _check_dependence(query: Query, given: Mapping[str, object], text: str) -> N
     told = " or ".join(f"${name}" for name in about)
     reason = f"{told} says so already" if about else "its answer is the same for every version"
     raise ConfigError(f"query {query.name}: `at` (`--at`) cannot name the version: {reason}")
+
+
+def _mistake(query: Query, text: str, error: MalformedQueryError) -> str:
+    """Where a query is wrong; its own lines are only known if nothing was filled in.
+
+    Args:
+        query: The query.
+        text: What the store was given.
+        error: What the store said.
+    """
+    what = "the query" if query.name == _OF_A_TEXT else f"the query {query.name}"
+    told = f"syntax error in {what}"
+    if not error.line:
+        return f"{told}: {error}"
+    own, sent = query.text.rstrip(), text.rstrip()
+    if error.line and own.endswith(sent):
+        line = error.line + own.count("\n") - sent.count("\n")
+        return f"{told}, line {line}, column {error.column}"
+    return told
 
 
 def _entities(sync: Reader, at: int | None) -> list[str]:

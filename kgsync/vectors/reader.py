@@ -117,10 +117,10 @@ class Reader:
             parameters: Values for its placeholders; `from_` stands for `from`.
 
         Raises:
-            ConfigError: A parameter is wrong, or the store cannot run this query.
+            ConfigError: A parameter or the query is wrong, or the store cannot run this query.
             QueryError: A function was called with invalid arguments.
             StateError: There is no such version.
-            StoreError: The query is wrong, or the store failed.
+            StoreError: The store failed.
         """
         from kgsync.vectors.querying import find_query, run_query
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kgsync import KGSync
 from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store, iri
 
@@ -198,3 +199,13 @@ def test_an_interrupt_out_of_an_import_gives_the_terminal_its_cursor_back() -> N
     assert (done.returncode, done.stdout) == (130, b"begun")
     assert os.read(ours, 100) == b"\x1b[?25h"
     os.close(ours)
+
+
+def test_a_plan_is_the_same_text_as_in_python(project: Path) -> None:
+    with (project / "kgsync.toml").open("a") as file:
+        file.write('strategy = "auto"\n')
+    assert kgsync(project, "step").returncode == 0
+    told = kgsync(project, "plan").stdout
+    assert told == f"{KGSync.from_config(project / 'kgsync.toml').plan()}\n"
+    assert "update         " in told
+    assert "predicted: " in told

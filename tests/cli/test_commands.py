@@ -22,7 +22,7 @@ from tests.processes import kgsync
 from tests.worlds import GRAPHS, QUICK, disk_store, iri
 
 CASES: dict[str, tuple[list[str], int]] = {
-    "accept": ([], 5),  # nothing is paused
+    "accept": ([], 2),  # nothing is paused
     "backtest": (["--methods", "frozen", "--no-plots"], 0),
     "check": ([], 0),
     "compact": ([], 0),

@@ -101,6 +101,15 @@ def test_query_results_are_shortened_to_the_screen_but_numbers_are_not() -> None
     assert iris[1].value in row
 
 
+def test_columns_of_a_query_that_do_not_fit_are_named() -> None:
+    terms = tuple(Term("literal", "x" * 30) for _ in range(6))
+    table = Table(("a", "b", "c", "d", "e", "f"), [terms])
+    *lines, last = result_lines(table, 80)
+    assert lines[0].split() == ["a", "b", "c", "d"]
+    assert last == "left out: e, f; --json and --format csv show them"
+    assert max(map(len, [*lines, last])) <= 80
+
+
 def test_shortening_counts_wide_characters() -> None:
     assert shortened("short", 5) == "short"
     assert shortened("abcdefgh", 5) == "ab…gh"

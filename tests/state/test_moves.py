@@ -149,8 +149,10 @@ def test_a_rebuild_is_told_as_a_move(tmp_path: Path) -> None:
     sync.rebuild()
     last = sync.moves(iri("e2"))[-1]
     assert (last.version, last.action, last.change) == (2, "rebuilt", "moved")
-    assert not last.added
-    assert not last.deleted
+    lost = {triple[1] for triple in last.deleted}
+    assert lost == {iri("back")}
+    sync.rebuild()
+    assert sync.moves(iri("e2"))[-1].version == 2, "the same vectors again"
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kgsync.graph.change import ChangeCounts
-from kgsync.state.report import Quality, StepReport, describe_quality
+from kgsync.state.report import Plan, Quality, StepReport, describe_quality
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,76 @@ def test_a_report_is_read_back_also_if_it_is_of_an_earlier_release() -> None:
         del plain[name]
     older = StepReport.from_json(plain)
     assert (older.learned, older.neighbors, older.rewritten) == (None, None, None)
+
+
+def test_one_thing_is_in_the_singular() -> None:
+    report = report_of(triples={"train": 1}, entities=1, relations=1, behind=1, epochs=1)
+    assert report.summary()[0] == "1 triple (1 train), 1 entity, 1 relation"
+    assert "1 version still to do" in report.summary()
+    assert "1 epoch, 0.0 s ()" in report.summary()
+
+
+def test_many_phases_fit_80_columns() -> None:
+    phases = ("fetch", "compile", "initial vectors", "update", "evaluate", "learned", "write")
+    seconds = dict.fromkeys((*phases, "stage", "commit", "publish"), 1234.5)
+    assert max(map(len, str(report_of(seconds=seconds)).splitlines())) <= 80
+
+
+def test_the_ranks_of_what_is_still_ranked_are_explained() -> None:
+    lines = report_of().summary()
+    where = lines.index("  1/1234.5: a-long-namea-long-n… worksFor urn:x")
+    assert lines[where - 1] == "  head rank/tail rank: triple"
+
+
+@pytest.mark.parametrize(
+    ("method", "shared", "line"),
+    [
+        ("", {"entity": None, "relation": None}, "not aligned: no common entities"),
+        ("", {"entity": {"nmc": 0.5}, "relation": None}, "not aligned: no common relations"),
+        (
+            "rotation",
+            {"entity": {"nmc": 0.5}},
+            "aligned        rotation; without it, moved entity 0.5",
+        ),
+    ],
+)
+def test_what_could_not_be_aligned_is_told(method: str, shared: Any, line: str) -> None:
+    alignment = {"method": method, "stability_before": shared}
+    assert line in report_of(alignment=alignment).summary()
+
+
+UPDATE = {"strategy": "local", "reason": "small", "predicted": {"local": 7}}
+
+
+def test_a_plan_tells_all_that_it_knows() -> None:
+    plan = Plan(
+        "http://example.org/kg/2",
+        "issued",
+        1,
+        ("p",),
+        ("o",),
+        empty=("e",),
+        gathered=("g",),
+        change=ChangeCounts((1, 0, 0), (1, 0, 0), 0, 0, 0, 0),
+        update=UPDATE,
+        removed_share=0.25,
+        skipped={"literals": 3},
+        way="scan",
+        reason="it is short",
+        warnings=("w",),
+    )
+    lines = str(plan).splitlines()
+    assert lines[0] == "next: http://example.org/kg/2 (1 version to do, ordered by issued)"
+    for line in (
+        "together with g",
+        "update         local: small",
+        "work           predicted: local 7",
+        "found by scan: it is short",
+        "removes 25.0% of the current triples",
+        "not embedded: 3 literals",
+        "added late, will be skipped: o",
+        "empty, will be skipped: e",
+        "not issued yet: p",
+        "warning: w",
+    ):
+        assert line in lines

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -296,3 +297,13 @@ def test_opening_and_reading_need_no_torch(folder: Path) -> None:
         "assert 'numba' not in sys.modules and 'rdflib' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"http://example.org/e1"])
+def test_what_is_no_iri_is_a_type_error(folder: Path, wrong: Any) -> None:
+    vectors = kgsync.load(folder)
+    for ask in (vectors.embedding, vectors.vector, vectors.neighbors):
+        with pytest.raises(TypeError, match="an IRI must be a string"):
+            ask(wrong)
+    with pytest.raises(TypeError, match="an IRI must be a string, not None"):
+        vectors.neighbors([None])  # type: ignore[list-item]

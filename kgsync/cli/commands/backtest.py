@@ -29,16 +29,17 @@ def backtest(
     config: Config = CONFIG,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("backtest"),
     models: Annotated[
-        str, typer.Option(help="Models, separated by commas; default: the one in the settings.")
-    ] = "",
+        str | None,
+        typer.Option(help="Models, separated by commas; default: the one in the settings."),
+    ] = None,
     methods: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Methods, separated by commas: update (as the settings say), frozen (no update), "
             "scratch (retraining from scratch), or update strategies by name: paper, local, wide, "
             "aligned (the strategy retrain), ...; default: update,frozen,scratch."
         ),
-    ] = "",
+    ] = None,
     first: Annotated[int, typer.Option(help="First version, counted from 0.")] = 0,
     last: Annotated[int | None, typer.Option(help="Last version; default: the newest.")] = None,
     plots: Annotated[
@@ -53,6 +54,7 @@ def backtest(
     output.json = json
     from kgsync.config import load_settings
 
+    chosen_models, chosen_methods = _names("--models", models), _names("--methods", methods)
     settings = load_settings(config)
     if settings.source.store is None:
         raise ConfigError(f"{config} names no store; set source.store")
@@ -73,8 +75,8 @@ def backtest(
             settings.source.store,
             settings,
             out,
-            models=_names(models),
-            methods=_names(methods) or DEFAULT_METHODS,
+            models=chosen_models,
+            methods=chosen_methods or DEFAULT_METHODS,
             first=first,
             last=last,
             listener=listener,
@@ -102,8 +104,18 @@ def backtest(
 COMMAND = CommandDeclaration("backtest", backtest, place=4, panel=Panel.REPAIR)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _names(option: str, text: str | None) -> list[str]:
+    """The names in the value of an option; none if it is not given.
+
+    Raises:
+        ConfigError: It is given, but names nothing.
+    """
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"{option} is empty; give names separated by commas, or leave it out")
+    return names
 
 
 def _print(records: Sequence[Record], summaries: Sequence[tuple[Summary, str]]) -> None:

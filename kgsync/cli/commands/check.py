@@ -10,7 +10,7 @@ import typer
 from kgsync.cli.declaration import CommandDeclaration, Panel
 from kgsync.cli.options import CONFIG, Config, Json
 from kgsync.cli.output import output
-from kgsync.errors import ConfigError
+from kgsync.errors import ConfigError, PermanentStoreError, TransientStoreError
 
 if TYPE_CHECKING:
     from kgsync.source.doctor import Finding
@@ -66,8 +66,10 @@ def check(
     for finding in findings:
         _show(finding)
     output.data({"findings": [asdict(finding) for finding in findings]})
-    if any(finding.result == "problem" for finding in findings):
-        raise typer.Exit(4)
+    problems = [finding for finding in findings if finding.result == "problem"]
+    if problems:
+        later = all(problem.passing for problem in problems)
+        raise typer.Exit((TransientStoreError if later else PermanentStoreError).exit_code)
 
 
 COMMAND = CommandDeclaration("check", check, place=2, panel=Panel.SET_UP)

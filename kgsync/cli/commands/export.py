@@ -10,6 +10,7 @@ import typer
 from kgsync.cli.declaration import CommandDeclaration, Panel
 from kgsync.cli.options import CONFIG, At, Config, Json, opened_sync
 from kgsync.cli.output import output
+from kgsync.common.wording import counted
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind
@@ -55,7 +56,7 @@ def export(
         }
     )
     written = " and ".join(str(each) for each in files)
-    output.text(f"wrote {written}: {rows:,} vectors of version {embeddings.version}")
+    output.text(f"wrote {written}: {counted(rows, 'vector')} of version {embeddings.version}")
 
 
 COMMAND = CommandDeclaration("export", export, place=5, panel=Panel.USE)

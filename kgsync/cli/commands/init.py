@@ -15,6 +15,7 @@ from kgsync.cli.declaration import CommandDeclaration, Panel
 from kgsync.cli.options import CONFIG, Config, Json, opened_sync
 from kgsync.cli.output import output
 from kgsync.cli.step_reports import show_report
+from kgsync.common.wording import counted
 from kgsync.errors import ConfigError, KgsyncError, StateLockedError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def init(
     if versions.order == "live":
         found = f"one live graph, {versions.versions[0].graph or 'the default graph'}"
     else:
-        found = f"{len(versions.versions)} graph versions, ordered by {versions.order}"
+        found = f"{counted(len(versions.versions), 'graph version')}, ordered by {versions.order}"
     # An argument is relative to the working directory, a path in the file to the file.
     place = store if "://" in store else _relative(Path(store), config.parent)
     values: dict[str, dict[str, Any]] = {

@@ -11,6 +11,7 @@ from kgsync.cli.declaration import CommandDeclaration, Panel
 from kgsync.cli.options import CONFIG, Config, Json, opened_sync
 from kgsync.cli.output import output
 from kgsync.cli.step_reports import short_name
+from kgsync.common.rdf_terms import bare_iri
 
 if TYPE_CHECKING:
     from kgsync.models.base import Kind
@@ -29,7 +30,7 @@ def moves(
     """Show how far an element moved in each version, and which triples it gained and lost."""
     output.json = json
     with opened_sync(config) as sync:
-        found = sync.moves(iri, cast("Kind", kind))
+        found = sync.moves(bare_iri(iri), cast("Kind", kind))
     output.data([asdict(move) for move in found])
     if not found:
         output.text(f"no record says anything about <{iri}>: it has not changed since they begin")

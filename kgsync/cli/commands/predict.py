@@ -10,6 +10,7 @@ import typer
 from kgsync.cli.declaration import CommandDeclaration, Panel
 from kgsync.cli.options import CONFIG, At, Config, Count, Json, opened_sync
 from kgsync.cli.output import output
+from kgsync.common.rdf_terms import bare_iri
 
 __all__ = ["COMMAND"]
 
@@ -28,10 +29,16 @@ def predict(
     output.json = json
     with opened_sync(config) as sync:
         view = sync.at(at)
-        found = view.predict(relation=relation, head=head, tail=tail, k=k, new_only=new_only)
+        found = view.predict(
+            relation=bare_iri(relation),
+            head=None if head is None else bare_iri(head),
+            tail=None if tail is None else bare_iri(tail),
+            k=k,
+            new_only=new_only,
+        )
     output.data([asdict(prediction) for prediction in found])
     rows = [(p.iri, f"{p.score:.3f}", "in the graph" if p.known else "new") for p in found]
-    output.table(["entity", "score", ""], rows)
+    output.table(["entity", "score", ""], rows, shorten=["entity"])
 
 
 COMMAND = CommandDeclaration("predict", predict, place=2, panel=Panel.USE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +48,8 @@ def query(
 ) -> None:
     """Run a query on the published embeddings, or list the available queries."""
     output.json = json or form == "json"
+    if json and form == "csv":
+        raise ConfigError("choose one of --json and --format csv")
     asked = name if file is None else file
     if asked is None:
         _list_queries()
@@ -96,10 +99,20 @@ def _list_queries() -> None:
     )
     for query in library:
         output.heading(query.name)
-        output.text(f"  {query.summary}")
+        _wrapped(query.summary, "  ", "  ")
         for parameter in query.parameters.values():
-            output.text(f"    {parameter.name:10}{_described(parameter)}")
+            _wrapped(f"{parameter.name:9} {_described(parameter)}", "    ", " " * 14)
     output.text("\nRun one with: kgsync query NAME --param name=value")
+
+
+def _wrapped(text: str, first: str, others: str) -> None:
+    """Print text that fits the terminal, indented; lines of any length without one."""
+    width = output.width
+    lines = [first + text]
+    if width is not None:
+        lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others)
+    for line in lines:
+        output.text(line)
 
 
 def _parameters(texts: list[str]) -> dict[str, list[str]]:
@@ -142,7 +155,10 @@ def _csv(table: Table) -> str:
 
 
 def result_lines(table: Table, width: int | None = None) -> list[str]:
-    """One line per row; of any length without a width, because IRIs are there to be copied."""
+    """One line per row; of any length without a width, because IRIs are there to be copied.
+
+    Columns that do not fit are left out, the last ones first, and named in a line at the end.
+    """
     text = [
         name
         for name in table.columns
@@ -150,7 +166,13 @@ def result_lines(table: Table, width: int | None = None) -> list[str]:
     ]
     rows = [[_cell(term) for term in row] for row in table.rows]
     numbers = [name for name in table.columns if name not in text]
-    return table_lines(table.columns, rows, width, right=numbers, shorten=text)
+    spare = table.columns[:0:-1]
+    lines = table_lines(table.columns, rows, width, right=numbers, shorten=text, spare=spare)
+    shown = lines[0].split()
+    missing = [name for name in table.columns if name not in shown]
+    if missing:
+        lines.append(f"left out: {', '.join(missing)}; --json and --format csv show them")
+    return lines
 
 
 def _cell(term: Term | None) -> str:

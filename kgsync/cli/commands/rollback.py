@@ -24,10 +24,14 @@ def rollback(
     """
     output.json = json
     with opened_sync(config) as sync:
+        again = not sync.state.is_current(version)
         sync.rollback(version)
         found = sync.status()
     output.data(found.to_json())
-    output.text(f"version {found.version} of {found.graph_version} is current again")
+    if again:
+        output.text(f"version {found.version} of {found.graph_version} is current again")
+    else:
+        output.text(f"version {version} is already current")
 
 
 COMMAND = CommandDeclaration("rollback", rollback, place=2, panel=Panel.REPAIR)

@@ -33,6 +33,8 @@ def settings(
     from kgsync.config.reference import as_data, as_markdown, as_text, reference
     from kgsync.config.schema import schema
 
+    if json and markdown:
+        raise ConfigError("choose one of --json and --markdown")
     if json_schema and (markdown or wanted):
         raise ConfigError("--json-schema describes the whole file: it takes no other option")
     if json_schema:

@@ -49,7 +49,11 @@ def _show(found: Status, history: list[StepReport]) -> None:
             f"warning: the manifests of versions {_join(found.damaged)} are damaged, so these "
             "versions are missing below; restore them from a backup"
         )
-    show_history(history)
+    for each in found.damaged_files:
+        output.text(f"warning: damaged: {each}")
+    if found.damaged_files:
+        output.text("warning: restore these files from a backup, or go to another version")
+    show_history(history, found.version)
 
 
 def _join(numbers: tuple[int, ...]) -> str:

@@ -29,7 +29,7 @@ class RemovalGuard:
             return
         error = LargeRemovalError(
             f"{version_in_words(reading.version)} would remove {reading.removed_share:.0%} of the "
-            f"edges, more than max_removed = {limit:.0%}; if intended, run `kgsync accept`, or "
+            f"triples, more than max_removed = {limit:.0%}; if intended, run `kgsync accept`, or "
             "step with --allow-large-removal"
         )
         error.removed_share = reading.removed_share

@@ -18,7 +18,7 @@ from kgsync.adapters.oxigraph.store import OxigraphStore
 from kgsync.cli import main
 from kgsync.cli.output import output
 from kgsync.config import PublishSettings, Settings, SourceSettings
-from kgsync.errors import ConfigError, PermanentStoreError, QueryError, StateError
+from kgsync.errors import ConfigError, QueryError, StateError, StateRequestError
 from kgsync.graph.port import QueryReader
 from kgsync.publish.literals.datatypes import DATATYPES
 from kgsync.vectors.functions import COSINE, VECTOR
@@ -77,11 +77,12 @@ Run = Callable[..., Done]
 def test_every_query_is_listed_with_its_parameters(kgsync: Run) -> None:
     done = kgsync("query")
     assert done.code == 0
+    told = " ".join(done.out.split())
     for name in queries.available():
         assert name in done.out
-        assert queries.load(name).summary in done.out
-    assert "integer, default 10: how many" in done.out
-    assert "iri, required: the entity" in done.out
+        assert queries.load(name).summary in told
+    assert "integer, default 10: how many" in told
+    assert "iri, required: the entity" in told
     document = json.loads(kgsync("query", "--json").out)
     assert [query["name"] for query in document] == queries.available()
     (neighbors,) = [query for query in document if query["name"] == "nearest_neighbors"]
@@ -175,7 +176,7 @@ def test_the_version_behind_the_functions(kgsync: Run) -> None:
     assert json.loads(kgsync("query", text, "--json").out) == [{"there": False}]
     assert json.loads(kgsync("query", text, "--at", "1", "--json").out) == [{"there": True}]
     done = kgsync("query", "lineage", "--at", "9")
-    assert done.code == StateError.exit_code
+    assert done.code == StateRequestError.exit_code
     assert "9" in done.err
 
 
@@ -204,6 +205,8 @@ def test_the_version_behind_the_functions(kgsync: Run) -> None:
         (["lineage", "--file", "x.rq"], "give either the name of a query or a file"),
         (["--file", "missing.rq"], "cannot read the query missing.rq"),
         (["CONSTRUCT WHERE { ?s ?p ?o }"], "only SELECT and ASK"),
+        (["SELECT nonsense"], r"syntax error in the query, line 1, column 16\s*$"),
+        (["SELECT ?s\nWHERE { ?s foo bar"], r"syntax error in the query, line 2, column 17\s*$"),
     ],
 )
 def test_a_mistake_is_named(kgsync: Run, arguments: list[str], message: str) -> None:
@@ -212,10 +215,15 @@ def test_a_mistake_is_named(kgsync: Run, arguments: list[str], message: str) -> 
     assert re.search(message, done.err.replace("\n", " ")), done.err
 
 
+def test_a_mistake_in_a_file_is_told_with_its_line(kgsync: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.rq"
+    file.write_text("# A comment.\n\nPREFIX e: <http://e/>\nSELECT * WHERE {\n  e:x }\n")
+    done = kgsync("query", "--file", str(file))
+    assert done.code == ConfigError.exit_code
+    assert "syntax error in the query mine.rq, line 5, column" in done.err.replace("\n", " ")
+
+
 def test_errors_of_the_store_and_of_functions(kgsync: Run) -> None:
-    done = kgsync("query", "SELECT nonsense")
-    assert done.code == PermanentStoreError.exit_code
-    assert "SELECT" in done.err or "expected" in done.err
     text = f'SELECT (<{COSINE}>("[1"^^<{DATATYPES["list"].iri}>, <{iri("e1")}>) AS ?c) WHERE {{}}'
     done = kgsync("query", text, "--json")
     assert done.code == QueryError.exit_code
