@@ -135,7 +135,7 @@ def test_unseen_triples_are_measured_again_where_all_vectors_move() -> None:
     problem = NEW.problem(Settings(model=case.settings))
     model = case.random(31, 2, dtype=torch.float32)
     _, deleted = problem.changed(OLD.change_to(NEW))
-    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0))
+    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0), 0.1)
     forgetting.recall_unseen(NOTHING_KEPT, Cost())
     before = forgetting._wanted
     model.tables["entity"].mul_(20)

@@ -1,4 +1,4 @@
-"""How much of everything an epoch of a local update has: this depends on the loss.
+"""How much of everything an epoch of an update has: this depends on the loss.
 
 Where a pair whose scores are far enough apart pulls no more, as with a margin, doing more does no
 harm and helps the few rows that move against all those that stay. Elsewhere every pair pulls for
@@ -26,10 +26,14 @@ class Amounts(NamedTuple):
     """Least number of negatives in which an entity that moves is the false answer."""
     unlearned: float
     """Share of the deleted triples that are unlearned."""
+    wide_repeats: int
+    """How often an added triple comes where all vectors move."""
+    wide_unlearned: float
+    """Share of the deleted triples that are unlearned there."""
 
 
-_WITH_MARGIN = Amounts(repeats=8, reverse=8, unlearned=0.1)
-_WITHOUT = Amounts(repeats=2, reverse=0, unlearned=0.5)
+_WITH_MARGIN = Amounts(8, 8, 0.1, wide_repeats=4, wide_unlearned=0.1)
+_WITHOUT = Amounts(2, 0, 0.5, wide_repeats=2, wide_unlearned=0.03)
 
 
 def amounts_for(problem: Problem) -> Amounts:

@@ -14,7 +14,6 @@ from kgsync.graph.active import TripleRows
 from kgsync.graph.split import persistent_sample
 from kgsync.models.base import Model
 from kgsync.training.kept import Kept
-from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.losses import UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
@@ -31,7 +30,12 @@ class Forgetting:
     """The pairs that unlearn deleted triples, epoch by epoch."""
 
     def __init__(
-        self, model: Model, problem: Problem, deleted: TripleRows, random: np.random.Generator
+        self,
+        model: Model,
+        problem: Problem,
+        deleted: TripleRows,
+        random: np.random.Generator,
+        share: float,
     ) -> None:
         """Prepare.
 
@@ -40,17 +44,18 @@ class Forgetting:
             problem: The new version.
             deleted: Deleted training triples whose terms are all active.
             random: Source of randomness.
+            share: Of the deleted triples that an epoch unlearns.
         """
         self._model, self._problem, self._random = model, problem, random
         self._deleted = deleted
         self._corrected = self._corrected_for(deleted)
         ends, count = deleted[[0, 2]], len(problem.active.entities)
         lost = np.bincount(ends.reshape(-1), minlength=count)[ends]
-        share = lost / np.maximum(lost + problem.training.degree[ends], 1)
-        self._together = share.max(axis=0, initial=0) >= _TOGETHER
+        lost_share = lost / np.maximum(lost + problem.training.degree[ends], 1)
+        self._together = lost_share.max(axis=0, initial=0) >= _TOGETHER
         self._singly = True
         self._unseen: tuple[CorrectedSampler, TripleRows] | None = None
-        self._share = amounts_for(problem).unlearned
+        self._share = share
         self._wanted = 0.0
 
     def pairs(self) -> tuple[TripleRows, TripleRows]:

@@ -17,6 +17,7 @@ from kgsync.models.base import Kind, Model
 from kgsync.training.backends import pair_trainer_for
 from kgsync.training.initial.vectors import initialize
 from kgsync.training.kept import Kept
+from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.concern import Concern, concern_of
 from kgsync.training.local.damping import DampedRows
 from kgsync.training.local.forgetting import Forgetting
@@ -83,7 +84,9 @@ class _Fit:
         self._task, self._concern, self._run = task, concern, run
         self._random = problem.seeds.numpy("local update")
         self._pairs = LocalPairs(problem, concern, self._random)
-        self._forgetting = Forgetting(task.model, problem, concern.deleted, self._random)
+        self._forgetting = Forgetting(
+            task.model, problem, concern.deleted, self._random, amounts_for(problem).unlearned
+        )
         self._rate = problem.rates.training
         self._steps = _steps(problem, concern)
         self._states = carried_states(task.model, task.before, problem, task.kept, task.cost)

@@ -31,8 +31,9 @@ _SHARE = 0.5
 """Work at the most, as a share of that of retraining."""
 _FALLING = 0.25
 """Share of the epochs in which the rate falls."""
-_REPEATS = 4
-"""How often an added triple comes per epoch."""
+_REMEMBERED = 0.1
+"""Share of the optimiser's sums that are left: with all of them, steps would be too small for all
+that there is to learn."""
 _EVERY = 5
 """Epochs between looks at the deleted triples."""
 
@@ -50,13 +51,15 @@ def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
     """The score evaluations of an update."""
     added, deleted = problem.changed(change)
     triples, repeated = len(problem.training), added.shape[1]
-    pairs = triples + (_REPEATS - 1) * repeated + amounts_for(problem).unlearned * deleted.shape[1]
+    amounts = amounts_for(problem)
+    pairs = triples + (amounts.wide_repeats - 1) * repeated
+    pairs += amounts.wide_unlearned * deleted.shape[1]
     return int(2 * pairs * _epochs(triples, repeated, problem, kept))
 
 
 def _epochs(triples: int, added: int, problem: Problem, kept: Kept) -> int:
     """How many epochs are taken: bounded by their number and by their work."""
-    pairs = triples + (_REPEATS - 1) * added
+    pairs = triples + (amounts_for(problem).wide_repeats - 1) * added
     retraining = scores_of_retraining(problem, kept)
     return max(1, min(_EPOCHS, round(_SHARE * retraining / (2 * max(1, pairs)))))
 
@@ -66,10 +69,11 @@ def _train(task: UpdateTask) -> TrainingRun:
     train, rate = problem.train, problem.rates.training
     if not train.shape[1]:
         return run
-    random = problem.seeds.numpy("wide update")
+    random, amounts = problem.seeds.numpy("wide update"), amounts_for(problem)
     added, deleted = problem.changed(task.change)
-    states = carried_states(model, task.before, problem, task.kept, task.cost)
-    repeated = np.concatenate([train, np.tile(added, _REPEATS - 1)], axis=1)
+    carried = carried_states(model, task.before, problem, task.kept, task.cost)
+    states = {name: state.mul_(_REMEMBERED) for name, state in carried.items()}
+    repeated = np.concatenate([train, np.tile(added, amounts.wide_repeats - 1)], axis=1)
     trainer = trainer_for(model, problem, random, task.cost, states, triples=repeated)
     sizes = model.sizes["entity"], model.sizes["relation"]
     batch = max(1, train.shape[1] // problem.settings.training.batches)
@@ -81,7 +85,7 @@ def _train(task: UpdateTask) -> TrainingRun:
         task.cost,
         states,
     )
-    forgetting = Forgetting(model, problem, deleted, random)
+    forgetting = Forgetting(model, problem, deleted, random, amounts.wide_unlearned)
     epochs = _epochs(train.shape[1], added.shape[1], problem, task.kept)
     last = max(1, round(_FALLING * epochs))
     for epoch in range(1, epochs + 1):
