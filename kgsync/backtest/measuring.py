@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from kgsync.errors import UndefinedMetricError
 from kgsync.evaluation.classification import triple_classification
-from kgsync.evaluation.learned import learned
 from kgsync.evaluation.moved_rows import Embedded, moved_ids
-from kgsync.evaluation.neighbors import neighbor_overlap
 from kgsync.evaluation.ranking import HITS
 from kgsync.graph.active import shared_rows
 from kgsync.graph.change import ChangeSet
@@ -62,14 +60,16 @@ def compared(model: Model, problem: Problem, before: Before | None) -> dict[str,
     old, new = before.embedded, Embedded(model, problem.active)
     change = problem.stability(old.model, old.active, model)
     entities, relations = change["entity"], change["relation"]
+    found = problem.learned(model, before.change)
+    overlap = problem.neighbors(old.model, old.active, model)
     return {
         "nmc_entities": entities.nmc if entities else None,
         "nmc_entities_error": entities.error if entities else None,
         "nmc_relations": relations.nmc if relations else None,
         "rewritten_entities": _rewritten(old, new, "entity"),
         "rewritten_relations": _rewritten(old, new, "relation"),
-        "groups": _groups(model, problem, before.change),
-        "neighbors": _neighbors(old, new, problem),
+        "groups": {name: asdict(each) for name, each in found.groups.items()} if found else {},
+        "neighbors": asdict(overlap) if overlap else None,
     }
 
 
@@ -89,32 +89,3 @@ def _accuracy(model: Model, problem: Problem) -> float | None:
 def _rewritten(old: Embedded, new: Embedded, kind: Kind) -> float | None:
     stayed = len(shared_rows(old.ids(kind), new.ids(kind))[0])
     return len(moved_ids(old, new, kind)) / stayed if stayed else None
-
-
-def _groups(model: Model, problem: Problem, change: ChangeSet) -> dict[str, Any]:
-    chosen = problem.settings.evaluation
-    if not (chosen.learned_sample and change):
-        return {}
-    found = learned(
-        model,
-        problem,
-        change,
-        sample=chosen.learned_sample,
-        candidates=chosen.candidates,
-        memory_mb=chosen.memory_mb,
-    )
-    return {name: asdict(group) for name, group in found.groups.items()}
-
-
-def _neighbors(old: Embedded, new: Embedded, problem: Problem) -> dict[str, Any] | None:
-    chosen = problem.settings.evaluation
-    if not chosen.neighbors_sample:
-        return None
-    overlap = neighbor_overlap(
-        (old.model.tables["entity"], old.active),
-        (new.model.tables["entity"], new.active),
-        problem.terms.entities.hashes,
-        sample=chosen.neighbors_sample,
-        candidates=chosen.candidates,
-    )
-    return asdict(overlap) if overlap else None

@@ -13,8 +13,6 @@ from kgsync.common.cost import Cost
 from kgsync.common.listener import Phases
 from kgsync.errors import StateCorruptedError
 from kgsync.evaluation.carried_ranks import CarriedRanks
-from kgsync.evaluation.learned import learned
-from kgsync.evaluation.neighbors import neighbor_overlap
 from kgsync.evaluation.ranking import LinkPrediction
 from kgsync.evaluation.stability import MeanChange
 from kgsync.evaluation.unchanged_sample import UnchangedSample
@@ -191,27 +189,12 @@ def _compared(
     unchanged: UnchangedSample | None,
 ) -> dict[str, Any]:
     """Fields of the report: what was learned and forgotten, and which neighbors are the same."""
-    chosen, about = problem.settings.evaluation, dict[str, Any]()
-    if chosen.learned_sample and change:
-        found = learned(
-            model,
-            problem,
-            change,
-            sample=chosen.learned_sample,
-            candidates=chosen.candidates,
-            memory_mb=chosen.memory_mb,
-            unchanged=unchanged,
-        )
+    about = dict[str, Any]()
+    found = problem.learned(model, change, unchanged)
+    if found is not None:
         about["learned"] = found.to_json()
-    if chosen.neighbors_sample:
-        overlap = neighbor_overlap(
-            (old.tables["entity"], before),
-            (model.tables["entity"], problem.active),
-            problem.terms.entities.hashes,
-            sample=chosen.neighbors_sample,
-            candidates=chosen.candidates,
-            memory_mb=chosen.memory_mb,
-        )
+    if problem.settings.evaluation.neighbors_sample:
+        overlap = problem.neighbors(old, before, model)
         about["neighbors"] = asdict(overlap) if overlap else None
     return about
 

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from kgsync.common.seeds import Seeds
 from kgsync.evaluation.carried_ranks import CarriedRanks, RankingTask
+from kgsync.evaluation.learned import Learned, learned
 from kgsync.evaluation.moved_rows import Embedded
+from kgsync.evaluation.neighbors import NeighborOverlap, neighbor_overlap
 from kgsync.evaluation.ranking import KnownTriples, LinkPrediction, link_prediction, summary
 from kgsync.evaluation.stability import MeanChange, model_change
+from kgsync.evaluation.unchanged_sample import UnchangedSample
 from kgsync.graph.active import Active, TripleRows
 from kgsync.graph.change import ChangeSet
 from kgsync.graph.hashing import Hashes
@@ -172,6 +175,49 @@ class Problem:
             memory_mb=self.settings.evaluation.memory_mb,
             hashes=self.hashes,
             touched=touched,
+        )
+
+    def learned(
+        self, model: Model, change: ChangeSet | None, unchanged: UnchangedSample | None = None
+    ) -> Learned | None:
+        """What was learned and forgotten; None without a change, or if the settings say so.
+
+        Args:
+            model: The updated model.
+            change: What led to this version.
+            unchanged: The sample of unchanged triples, if it is known.
+        """
+        chosen = self.settings.evaluation
+        if not (chosen.learned_sample and change):
+            return None
+        return learned(
+            model,
+            self,
+            change,
+            sample=chosen.learned_sample,
+            candidates=chosen.candidates,
+            memory_mb=chosen.memory_mb,
+            unchanged=unchanged,
+        )
+
+    def neighbors(self, old: Model, before: Active, model: Model) -> NeighborOverlap | None:
+        """Which neighbors are the same as before; None if there are too few, or none are wanted.
+
+        Args:
+            old: The model of the version before.
+            before: Its elements.
+            model: The model.
+        """
+        chosen = self.settings.evaluation
+        if not chosen.neighbors_sample:
+            return None
+        return neighbor_overlap(
+            (old.tables["entity"], before),
+            (model.tables["entity"], self.active),
+            self.terms.entities.hashes,
+            sample=chosen.neighbors_sample,
+            candidates=chosen.candidates,
+            memory_mb=chosen.memory_mb,
         )
 
     def _rank(self, model: Model, triples: TripleRows, sampled_from: int) -> LinkPrediction:

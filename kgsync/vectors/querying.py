@@ -203,7 +203,7 @@ def _mistake(query: Query, text: str, error: MalformedQueryError) -> str:
     if not error.line:
         return f"{told}: {error}"
     own, sent = query.text.rstrip(), text.rstrip()
-    if error.line and own.endswith(sent):
+    if own.endswith(sent):
         line = error.line + own.count("\n") - sent.count("\n")
         return f"{told}, line {line}, column {error.column}"
     return told

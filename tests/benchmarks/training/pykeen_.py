@@ -39,22 +39,8 @@ def train(graph: Fb15k, model: str, threads: int, clock: Clock) -> None:
     triples = _factory(graph, graph.train)
     started = _model(triples, model)
     chosen = torch.optim.SGD if OURS[model].optimizer == "sgd" else torch.optim.Adagrad
-    loop = SLCWATrainingLoop(
-        model=started,
-        triples_factory=triples,
-        optimizer=chosen(started.get_grad_params(), lr=OURS[model].learning_rate),
-        negative_sampler="basic",
-        negative_sampler_kwargs={"num_negs_per_pos": 1},
-        automatic_memory_optimization=False,
-    )
-    loop.train(
-        triples,
-        num_epochs=10**6,
-        batch_size=BATCH,
-        use_tqdm=False,
-        pin_memory=False,
-        callbacks=_Tick(clock),
-    )
+    optimizer = chosen(started.get_grad_params(), lr=OURS[model].learning_rate)
+    _fit(triples, started, optimizer, _Tick(clock))
 
 
 def train_until(
@@ -77,24 +63,29 @@ def train_until(
     parameters = started.get_grad_params()
     optimizer = torch.optim.Adam(parameters) if adam else torch.optim.SGD(parameters, lr=rate)
     watch = _Watch(graph, wanted, tested, seconds)
+    with suppress(Enough):
+        _fit(triples, started, optimizer, watch)
+    return {"cpu_seconds": watch.spent, "epochs": watch.epochs, "mrr": watch.best}
+
+
+def _fit(triples: Any, model: Any, optimizer: Any, callback: Any) -> None:
+    """PyKEEN's own loop, until the callback raises `Enough`."""
     loop = SLCWATrainingLoop(
-        model=started,
+        model=model,
         triples_factory=triples,
         optimizer=optimizer,
         negative_sampler="basic",
         negative_sampler_kwargs={"num_negs_per_pos": 1},
         automatic_memory_optimization=False,
     )
-    with suppress(Enough):
-        loop.train(
-            triples,
-            num_epochs=10**6,
-            batch_size=BATCH,
-            use_tqdm=False,
-            pin_memory=False,
-            callbacks=watch,
-        )
-    return {"cpu_seconds": watch.spent, "epochs": watch.epochs, "mrr": watch.best}
+    loop.train(
+        triples,
+        num_epochs=10**6,
+        batch_size=BATCH,
+        use_tqdm=False,
+        pin_memory=False,
+        callbacks=callback,
+    )
 
 
 class _Watch(TrainingCallback):  # type: ignore[misc]
