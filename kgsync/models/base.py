@@ -42,6 +42,8 @@ class TableSpec:
     width: int
     unit: bool = False
     """Whether only the direction of a row is meaningful."""
+    angles: bool = False
+    """Whether a row holds angles, so that it cannot be made shorter."""
 
 
 def one_vector_each(settings: ModelSettings) -> dict[str, TableSpec]:
@@ -147,6 +149,19 @@ class Model(ABC):
                 # Dividing again would move rows that have that length by a bit every time.
                 off = (torch.linalg.vector_norm(table, dim=-1) - 1).abs() > _ROUNDING
                 table[off] = functional.normalize(table[off], dim=-1)
+
+    def shrink(self, share: float, entities: Array, relations: Array) -> None:
+        """Make some rows shorter, where length is meaningful, in place.
+
+        Args:
+            share: What is left of them.
+            entities: For each entity, whether its rows are meant.
+            relations: The same for relations.
+        """
+        for name, spec in self._specs.items():
+            if not (spec.unit or spec.angles):
+                rows = entities if spec.kind == "entity" else relations
+                self.tables[name][rows] *= share
 
     @property
     def sizes(self) -> dict[Kind, int]:

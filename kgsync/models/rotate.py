@@ -30,7 +30,8 @@ class RotatE(Model):
     def layout(cls, settings: ModelSettings) -> dict[str, TableSpec]:
         """Complex numbers per entity, their phases per relation."""
         width = settings.dimension
-        return {"entity": TableSpec("entity", width), "relation": TableSpec("relation", width // 2)}
+        phases = TableSpec("relation", width // 2, angles=True)
+        return {"entity": TableSpec("entity", width), "relation": phases}
 
     def score(self, head: Rows, relation: Rows, tail: Rows) -> Array:
         """Negative distance of h ∘ r and t."""

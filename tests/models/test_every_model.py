@@ -306,3 +306,16 @@ def test_settings_name_the_paper_defaults() -> None:
     settings = ModelSettings()
     assert (settings.dimension, settings.norm) == (100, "l1")
     assert (settings.margin, settings.l2_penalty) == (1.0, 0.02)
+
+
+@every_model
+def test_a_model_is_made_shorter_where_length_is_meaningful(case: ModelCase) -> None:
+    model = case.random(ENTITIES, RELATIONS)
+    before, layout = model.copy_tables(), model.layout(model.settings)
+    entities, relations = torch.arange(ENTITIES) < 2, torch.arange(RELATIONS) < 1
+    model.shrink(0.5, entities, relations)
+    for name, table in model.tables.items():
+        chosen = entities if layout[name].kind == "entity" else relations
+        is_length = not (layout[name].unit or layout[name].angles)
+        torch.testing.assert_close(table[chosen], before[name][chosen] * (0.5 if is_length else 1))
+        assert torch.equal(table[~chosen], before[name][~chosen])

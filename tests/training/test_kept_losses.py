@@ -19,6 +19,7 @@ from kgsync.config import ModelSettings, TrainingSettings, UpdateSettings
 from kgsync.models import model_class
 from kgsync.training.initial.vectors import carry_over
 from kgsync.training.kept import NOTHING_KEPT, Kept
+from kgsync.training.local.amounts import Unlearned
 from kgsync.training.local.forgetting import Forgetting
 from kgsync.training.local.losses import UNCHANGED_LOSS, UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.updates import UpdateTask, strategy
@@ -135,7 +136,7 @@ def test_unseen_triples_are_measured_again_where_all_vectors_move() -> None:
     problem = NEW.problem(Settings(model=case.settings))
     model = case.random(31, 2, dtype=torch.float32)
     _, deleted = problem.changed(OLD.change_to(NEW))
-    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0), 0.1)
+    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0), Unlearned(0.1, 0.1))
     forgetting.recall_unseen(NOTHING_KEPT, Cost())
     before = forgetting._wanted
     model.tables["entity"].mul_(20)

@@ -2,8 +2,8 @@
 
 Where a pair whose scores are far enough apart pulls no more, as with a margin, doing more does no
 harm and helps the few rows that move against all those that stay. Elsewhere every pair pulls for
-ever, and rows that see more than their share of pairs fit their own triples at the cost of those
-that were never seen.
+ever: many small steps on the added triples teach these, and spoil less of what the rows say about
+triples that were never seen.
 """
 
 from __future__ import annotations
@@ -14,29 +14,55 @@ from kgsync.models import MODELS
 from kgsync.models.losses import LOSSES
 from kgsync.training.problem import Problem
 
-__all__ = ["Amounts", "amounts_for"]
+__all__ = ["Amounts", "Unlearned", "WideAmounts", "amounts_for", "wide_amounts_for"]
+
+
+class Unlearned(NamedTuple):
+    """Shares of the deleted triples that an epoch unlearns."""
+
+    alone: float
+    """Of those deleted by themselves."""
+    together: float
+    """Of those deleted together with many others."""
 
 
 class Amounts(NamedTuple):
     """What an epoch has."""
 
+    rate: float
+    """Share of the learning rate of training from scratch."""
     repeats: int
     """How often an added triple comes."""
     reverse: int
     """Least number of negatives in which an entity that moves is the false answer."""
-    unlearned: float
-    """Share of the deleted triples that are unlearned."""
-    wide_repeats: int
-    """How often an added triple comes where all vectors move."""
-    wide_unlearned: float
-    """Share of the deleted triples that are unlearned there."""
+    unlearned: Unlearned
+    """How many deleted triples are unlearned."""
 
 
-_WITH_MARGIN = Amounts(8, 8, 0.1, wide_repeats=4, wide_unlearned=0.1)
-_WITHOUT = Amounts(2, 0, 0.5, wide_repeats=2, wide_unlearned=0.03)
+class WideAmounts(NamedTuple):
+    """What an epoch has in which all vectors move."""
+
+    repeats: int
+    """How often an added triple comes."""
+    unlearned: Unlearned
+    """How many deleted triples are unlearned."""
+
+
+_WITH_MARGIN = Amounts(rate=1.0, repeats=8, reverse=8, unlearned=Unlearned(0.1, 1.0))
+_WITHOUT = Amounts(rate=0.6, repeats=14, reverse=0, unlearned=Unlearned(1.0, 1.0))
+_WIDE_WITH_MARGIN = WideAmounts(repeats=4, unlearned=Unlearned(0.1, 0.1))
+_WIDE_WITHOUT = WideAmounts(repeats=2, unlearned=Unlearned(0.03, 0.03))
 
 
 def amounts_for(problem: Problem) -> Amounts:
     """The amounts that suit the loss."""
-    loss = LOSSES[MODELS[problem.settings.model.name].loss]
-    return _WITH_MARGIN if loss.has_margin else _WITHOUT
+    return _WITH_MARGIN if _has_margin(problem) else _WITHOUT
+
+
+def wide_amounts_for(problem: Problem) -> WideAmounts:
+    """The same where all vectors move."""
+    return _WIDE_WITH_MARGIN if _has_margin(problem) else _WIDE_WITHOUT
+
+
+def _has_margin(problem: Problem) -> bool:
+    return LOSSES[MODELS[problem.settings.model.name].loss].has_margin

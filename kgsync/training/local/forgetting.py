@@ -1,8 +1,8 @@
 """Unlearning deleted triples: each is the negative of a pair with the paper's corrected triple.
 
-Triples that an entity lost together with many others are unlearned in every epoch: there, what is
-left says something else. One that was deleted by itself may well be as plausible as any triple that
-the model has never seen, so these are unlearned until they are like validation triples, no further.
+Triples that an entity lost together with many others are unlearned to the end: there, what is left
+says something else. One that was deleted by itself may well be as plausible as any triple that the
+model has never seen, so these are unlearned until they are like validation triples, no further.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from kgsync.graph.active import TripleRows
 from kgsync.graph.split import persistent_sample
 from kgsync.models.base import Model
 from kgsync.training.kept import Kept
+from kgsync.training.local.amounts import Unlearned
 from kgsync.training.local.losses import UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
 
 __all__ = ["Forgetting"]
 
-_TOGETHER = 0.2
+_TOGETHER = 0.1
 """Share of an entity's triples from which on they are said to be deleted together."""
 _UNSEEN = 5_000
 """Validation triples that show how unseen ones are scored."""
@@ -35,7 +36,7 @@ class Forgetting:
         problem: Problem,
         deleted: TripleRows,
         random: np.random.Generator,
-        share: float,
+        unlearned: Unlearned,
     ) -> None:
         """Prepare.
 
@@ -44,7 +45,7 @@ class Forgetting:
             problem: The new version.
             deleted: Deleted training triples whose terms are all active.
             random: Source of randomness.
-            share: Of the deleted triples that an epoch unlearns.
+            unlearned: How many of the deleted triples an epoch unlearns.
         """
         self._model, self._problem, self._random = model, problem, random
         self._deleted = deleted
@@ -55,7 +56,7 @@ class Forgetting:
         self._together = lost_share.max(axis=0, initial=0) >= _TOGETHER
         self._singly = True
         self._unseen: tuple[CorrectedSampler, TripleRows] | None = None
-        self._share = share
+        self._share = np.where(self._together, unlearned.together, unlearned.alone)
         self._wanted = 0.0
 
     def pairs(self) -> tuple[TripleRows, TripleRows]:

@@ -84,10 +84,11 @@ class _Fit:
         self._task, self._concern, self._run = task, concern, run
         self._random = problem.seeds.numpy("local update")
         self._pairs = LocalPairs(problem, concern, self._random)
+        amounts = amounts_for(problem)
         self._forgetting = Forgetting(
-            task.model, problem, concern.deleted, self._random, amounts_for(problem).unlearned
+            task.model, problem, concern.deleted, self._random, amounts.unlearned
         )
-        self._rate = problem.rates.training
+        self._rate = problem.rates.training * amounts.rate
         self._steps = _steps(problem, concern)
         self._states = carried_states(task.model, task.before, problem, task.kept, task.cost)
         self._damped = DampedRows(task.model, concern)
