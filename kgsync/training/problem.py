@@ -98,6 +98,11 @@ class Problem:
         active = self.active
         return active.rows(added), active.rows(deleted.where(active.all_active(deleted)))
 
+    def changed_share(self, change: ChangeSet) -> float:
+        """Added and deleted training triples, as a share of those of both versions."""
+        added, deleted = (len(edges) for edges in change.part(Part.TRAIN))
+        return (added + deleted) / max(1, len(self.split.train) + deleted)
+
     @cached_property
     def hashes(self) -> dict[Kind, Hashes]:
         """For each row a number that belongs to its IRI."""

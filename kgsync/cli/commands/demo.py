@@ -47,9 +47,7 @@ batches = 20
 learning_rate = 0.01
 
 [update]
-change_epochs = 5
-general_epochs = 45
-general_learning_rate = 0.004
+strategy = "auto"
 
 [publish]
 graph = "urn:kgsync:demo"

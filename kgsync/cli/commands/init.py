@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "removing_new_state"]
 
+_STRATEGY = "auto"
+"""What a new settings file says; the library's default is the paper's procedure."""
+
 
 def init(
     store: Annotated[
@@ -79,6 +82,7 @@ def init(
         "source": {"store": place, "graphs": graphs},
         "source.endpoint": {"update_url": update_url, "auth": auth if auth != "none" else None},
         "model": {"name": model, "dimension": dimension},
+        "update": {"strategy": _STRATEGY},
     }
     report = None
     with _restoring(config):  # so that the command can be run again

@@ -1,13 +1,12 @@
 """The strategy that suits the change: local, wide, or retraining.
 
-A small change is learned locally, and a large one by moving all vectors; in between the predicted
-work decides. If hardly anything is left of the version before, the vectors are retrained.
+A small change is learned locally, and a large one by moving all vectors; in between, locally unless
+that takes far more work. If hardly anything is left of the version before, vectors are retrained.
 """
 
 from __future__ import annotations
 
 from kgsync.graph.change import ChangeSet
-from kgsync.graph.split import Part
 from kgsync.training.kept import Kept
 from kgsync.training.problem import Problem
 from kgsync.training.progress import Choice, TrainingRun
@@ -18,6 +17,8 @@ __all__ = ["choose", "update"]
 _SMALL, _LARGE, _REPLACED = 0.05, 0.2, 0.8
 """Changed training triples as a share of those of both versions: local up to the first, never local
 from the second, and retraining from the third."""
+_PREFERENCE = 1.5
+"""Work that a local update may take, as a share of that of a wide one: it moves fewer vectors."""
 
 
 def update(task: UpdateTask) -> TrainingRun:
@@ -36,8 +37,7 @@ def choose(change: ChangeSet, problem: Problem, kept: Kept) -> Choice:
         problem: The new version.
         kept: What the updates before have left.
     """
-    added, deleted = (len(edges) for edges in change.part(Part.TRAIN))
-    share = (added + deleted) / max(1, len(problem.training) + deleted)
+    share = problem.changed_share(change)
     names = ["local", "wide", "retrain"] if share < _LARGE else ["wide", "retrain"]
     predicted = {name: predicted_scores(name)(change, problem, kept) for name in names}
     in_words = f"{share:.2%} of the training triples changed"
@@ -45,5 +45,6 @@ def choose(change: ChangeSet, problem: Problem, kept: Kept) -> Choice:
         return Choice("local", in_words, predicted)
     if share >= _LARGE:
         return Choice("wide" if share < _REPLACED else "retrain", in_words, predicted)
-    cheaper = "local" if predicted["local"] <= predicted["wide"] else "wide"
-    return Choice(cheaper, f"{in_words}; {cheaper} is predicted to take less work", predicted)
+    if predicted["local"] <= _PREFERENCE * predicted["wide"]:
+        return Choice("local", f"{in_words}; local leaves most vectors as they are", predicted)
+    return Choice("wide", f"{in_words}; wide is predicted to take far less work", predicted)

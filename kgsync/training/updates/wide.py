@@ -1,10 +1,11 @@
 """All vectors move, at the full rate, and what has changed counts more: for large changes.
 
 Vectors that were trained on a small graph to the end do not learn a larger one as well as fresh
-ones do. So all of them are first halved, which keeps what they say and makes room for what is new
-(compare Ash and Adams, On Warm-Starting Neural Network Training, 2020). Then come epochs over all
-training triples at the full rate, in which added ones come several times and some deleted ones are
-unlearned; at the end the rate falls. It takes a third of the work of training anew, at the most.
+ones do. So all of them are first made shorter, down to a half, which keeps what they say and makes
+room for what is new (compare Ash and Adams, On Warm-Starting Neural Network Training, 2020). Then
+come epochs over all training triples at the full rate, in which added ones come several times and
+some deleted ones are unlearned; at the end the rate falls. It takes a third of the work of training
+anew, at the most.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _EPOCHS = 240
 """Epochs at the most."""
 _SHARE = 0.3
 """Work at the most, as a share of that of retraining."""
-_LEFT = 0.5
-"""What is left of every vector before training."""
+_SHRINKING, _LEFT = 2.0, 0.5
+"""How much shorter vectors become before training, for each share of the triples that has changed,
+and what is left of them at least."""
 _FALLING = 0.25
 """Share of the epochs in which the rate falls."""
 _REMEMBERED = 0.1
@@ -82,7 +84,8 @@ def _train(task: UpdateTask) -> TrainingRun:
     trainer = trainer_for(model, problem, random, task.cost, states, triples=repeated)
     sizes = model.sizes["entity"], model.sizes["relation"]
     moving = with_training_triples(train, *sizes)
-    model.shrink(_LEFT, torch.from_numpy(moving.entities), torch.from_numpy(moving.relations))
+    left = max(_LEFT, 1 - _SHRINKING * problem.changed_share(task.change))
+    model.shrink(left, torch.from_numpy(moving.entities), torch.from_numpy(moving.relations))
     batch = max(1, train.shape[1] // problem.settings.training.batches)
     unlearner = pair_trainer_for(
         model,

@@ -61,13 +61,13 @@ def test_a_small_change_is_learned_locally_and_a_large_one_widely() -> None:
     assert "54.55% of the training triples changed" in large.reason  # 3,000 of 5,500
 
 
-def test_between_them_the_predicted_work_decides() -> None:
+def test_between_them_local_is_preferred_unless_it_takes_far_more_work() -> None:
     old, new = _world(300)
     chosen = set()
     for scores in (4, 40, 400, 4000):  # wide updates take a share of what retraining takes
         choice = _chosen(old, new, _kept(scores))
         local, wide = (choice.predicted[name] for name in ("local", "wide"))
-        assert choice.strategy == ("local" if local <= wide else "wide")
+        assert choice.strategy == ("local" if local <= 1.5 * wide else "wide")
         chosen.add(choice.strategy)
     assert chosen == {"local", "wide"}
 
@@ -88,7 +88,7 @@ def test_what_was_spent_on_training_predicts_retraining() -> None:
     _, run = train_offline(problem, cost)
     predicted = _chosen(old, new, run.kept).predicted
     assert predicted["retrain"] == cost.score_evaluations  # versions of the same size
-    assert predicted["wide"] < 0.55 * predicted["retrain"]  # half of it, in whole epochs
+    assert predicted["wide"] < 0.35 * predicted["retrain"]  # a third of it, in whole epochs
 
 
 @pytest.mark.parametrize(("changed", "name"), [(20, "local"), (100, "local"), (1500, "wide")])
