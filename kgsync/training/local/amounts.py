@@ -2,7 +2,7 @@
 
 Where a pair whose scores are far enough apart pulls no more, as with a margin, doing more does no
 harm and helps the few rows that move against all those that stay. Elsewhere every pair pulls for
-ever: many small steps on the added triples teach these, and spoil less of what the rows say about
+ever: small steps, and a limit to the length of vectors, spoil less of what the rows say about
 triples that were never seen.
 """
 
@@ -37,6 +37,8 @@ class Amounts(NamedTuple):
     """Least number of negatives in which an entity that moves is the false answer."""
     unlearned: Unlearned
     """How many deleted triples are unlearned."""
+    longest: float | None
+    """How long an entity may become, as a share of the usual length; None for no limit."""
 
 
 class WideAmounts(NamedTuple):
@@ -48,8 +50,8 @@ class WideAmounts(NamedTuple):
     """How many deleted triples are unlearned."""
 
 
-_WITH_MARGIN = Amounts(rate=1.0, repeats=8, reverse=8, unlearned=Unlearned(0.1, 1.0))
-_WITHOUT = Amounts(rate=0.6, repeats=14, reverse=0, unlearned=Unlearned(1.0, 1.0))
+_WITH_MARGIN = Amounts(rate=1.0, repeats=8, reverse=8, unlearned=Unlearned(0.1, 1.0), longest=None)
+_WITHOUT = Amounts(rate=0.35, repeats=8, reverse=0, unlearned=Unlearned(1.0, 1.0), longest=0.9)
 _WIDE_WITH_MARGIN = WideAmounts(repeats=4, unlearned=Unlearned(0.1, 0.1))
 _WIDE_WITHOUT = WideAmounts(repeats=2, unlearned=Unlearned(0.03, 0.03))
 

@@ -41,6 +41,8 @@ class Concern:
     """For each entity, how many training triples it gained and lost."""
     degree: Counts
     """For each entity, how many training triples it has; a self-loop counts twice."""
+    new: Mask
+    """Entities that the version before did not have."""
     added: TripleRows
     """Added training triples."""
     deleted: TripleRows
@@ -70,8 +72,9 @@ def concern_of(change: ChangeSet, problem: Problem, kept: Kept) -> Concern:
     debt = now + kept.debt("entity", active.entities)
     relation_debt = _counted(relations, active.relations)
     relation_debt += kept.debt("relation", active.relations)
+    new = _masked(change.added_entities, active.entities)
     whole = Moving(
-        _large(debt, train.degree, _masked(change.added_entities, active.entities)),
+        _large(debt, train.degree, new),
         _large(relation_debt, train.uses, _masked(change.added_relations, active.relations)),
     )
     debt[whole.entities] = 0
@@ -81,6 +84,7 @@ def concern_of(change: ChangeSet, problem: Problem, kept: Kept) -> Concern:
         (now > 0) & ~whole.entities & (train.degree > 0),
         now,
         train.degree,
+        new,
         *problem.changed(change),
         kept.with_debts(active, debt, relation_debt),
     )

@@ -14,7 +14,7 @@ from kgsync.training.updates import UpdateTask, predicted_scores, strategy
 
 __all__ = ["choose", "update"]
 
-_SMALL, _LARGE, _REPLACED = 0.05, 0.2, 0.8
+_SMALL, _LARGE, _REPLACED = 0.1, 0.2, 0.8
 """Changed training triples as a share of those of both versions: local up to the first, never local
 from the second, and retraining from the third."""
 _PREFERENCE = 1.5

@@ -21,6 +21,7 @@ from kgsync.training.local.amounts import amounts_for
 from kgsync.training.local.concern import Concern, concern_of
 from kgsync.training.local.damping import DampedRows
 from kgsync.training.local.forgetting import Forgetting
+from kgsync.training.local.lengths import LimitedLengths
 from kgsync.training.local.losses import UNCHANGED_LOSS, loss_conditions, mean_loss
 from kgsync.training.local.pairs import LocalPairs, pairs_per_epoch
 from kgsync.training.moving import PairSteps
@@ -92,6 +93,7 @@ class _Fit:
         self._steps = _steps(problem, concern)
         self._states = carried_states(task.model, task.before, problem, task.kept, task.cost)
         self._damped = DampedRows(task.model, concern)
+        self._lengths = LimitedLengths(task.model, concern, amounts.longest, self._random)
         self._trainer = pair_trainer_for(
             task.model,
             concern.moving,
@@ -121,6 +123,7 @@ class _Fit:
         pairs = self._pairs.epoch(self._forgetting)
         with self._damped:
             self._run.final_loss = self._trainer.run(*pairs, self._rate * share)
+        self._lengths.shorten()
         self._run.epochs += 1
         self._task.phases.listener.progress("updating", self._run.epochs, 0)
         if self._run.epochs % _EVERY == 0:
