@@ -51,7 +51,7 @@ class WideAmounts(NamedTuple):
 
 
 _WITH_MARGIN = Amounts(rate=1.0, repeats=8, reverse=8, unlearned=Unlearned(0.1, 1.0), longest=None)
-_WITHOUT = Amounts(rate=0.35, repeats=8, reverse=0, unlearned=Unlearned(1.0, 1.0), longest=0.9)
+_WITHOUT = Amounts(rate=0.4, repeats=6, reverse=0, unlearned=Unlearned(1.0, 1.0), longest=0.9)
 _WIDE_WITH_MARGIN = WideAmounts(repeats=4, unlearned=Unlearned(0.1, 0.1))
 _WIDE_WITHOUT = WideAmounts(repeats=2, unlearned=Unlearned(0.03, 0.03))
 
