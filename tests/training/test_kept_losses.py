@@ -144,3 +144,19 @@ def test_unseen_triples_are_measured_again_where_all_vectors_move() -> None:
     assert forgetting._wanted == before
     forgetting.look_at_both(Cost())
     assert forgetting._wanted > 2 * before
+
+
+def test_triples_deleted_together_are_unlearned_in_every_epoch() -> None:
+    # Entity 0 loses ten of its eleven triples; 20 and 21, which have many, lose one.
+    ring = tuple((i, 0, (i + 1) % 40) for i in range(40))
+    spokes = tuple((0, 1, i) for i in range(2, 12))
+    chords = tuple((h, 1, t) for h in (20, 21) for t in range(22, 40))
+    old = Version(train=(*ring, *spokes, *chords, (20, 0, 21)))
+    new = Version(train=(*ring, *chords))
+    problem = new.problem(Settings(model=CASES[0].settings))
+    model = CASES[0].random(40, 2, dtype=torch.float32)
+    _, deleted = problem.changed(old.change_to(new))
+    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    for _ in range(3):
+        _, negative = forgetting.pairs()
+        assert sorted(zip(*negative.tolist(), strict=True)) == sorted(spokes)
