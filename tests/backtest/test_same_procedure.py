@@ -142,7 +142,7 @@ def test_a_record_has_what_auto_chose_and_why(tmp_path: Path) -> None:
     auto, local = (_of(results.records(), name) for name in ("auto", "local"))
     assert auto.choice is not None
     assert auto.choice["strategy"] in auto.choice["predicted"]
-    assert "of the training triples changed" in auto.choice["reason"]
+    assert "of training triples changed" in auto.choice["reason"]
     assert local.choice is None
     rows = json.loads((results.path / "results.json").read_text())
     told = {row["method"]: (row["chosen_strategy"], row["chosen_because"]) for row in rows}

@@ -40,11 +40,11 @@ def choose(change: ChangeSet, problem: Problem, kept: Kept) -> Choice:
     share = problem.changed_share(change)
     names = ["local", "wide", "retrain"] if share < _LARGE else ["wide", "retrain"]
     predicted = {name: predicted_scores(name)(change, problem, kept) for name in names}
-    in_words = f"{share:.2%} of the training triples changed"
+    in_words = f"{share:.2%} of training triples changed"
     if share <= _SMALL:
         return Choice("local", in_words, predicted)
     if share >= _LARGE:
         return Choice("wide" if share < _REPLACED else "retrain", in_words, predicted)
     if predicted["local"] <= _PREFERENCE * predicted["wide"]:
-        return Choice("local", f"{in_words}; local leaves most vectors as they are", predicted)
-    return Choice("wide", f"{in_words}; wide is predicted to take far less work", predicted)
+        return Choice("local", f"{in_words}; fewer vectors move", predicted)
+    return Choice("wide", f"{in_words}; far less work", predicted)

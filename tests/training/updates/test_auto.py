@@ -55,10 +55,10 @@ def _kept(scores_per_triple: int) -> Kept:
 def test_a_small_change_is_learned_locally_and_a_large_one_widely() -> None:
     small, large = _chosen(*_world(20)), _chosen(*_world(1500))
     assert small.strategy == "local"
-    assert small.reason == "1.00% of the training triples changed"
+    assert small.reason == "1.00% of training triples changed"
     assert set(small.predicted) == {"local", "wide", "retrain"}
     assert large.strategy == "wide"
-    assert "54.55% of the training triples changed" in large.reason  # 3,000 of 5,500
+    assert "54.55% of training triples changed" in large.reason  # 3,000 of 5,500
 
 
 def test_between_them_local_is_preferred_unless_it_takes_far_more_work() -> None:
@@ -79,7 +79,7 @@ def test_a_graph_of_which_hardly_anything_is_left_is_retrained() -> None:
     assert len(gone) > 250  # deleted triples count, also those of deleted entities
     choice = _chosen(old, Version(train=triples[:400]))
     assert choice.strategy == "retrain"
-    assert choice.reason == "90.00% of the training triples changed"
+    assert choice.reason == "90.00% of training triples changed"
 
 
 def test_what_was_spent_on_training_predicts_retraining() -> None:
