@@ -4,8 +4,8 @@ Vectors that were trained on a small graph to the end do not learn a larger one 
 ones do. So all of them are first made shorter, down to a half, which keeps what they say and makes
 room for what is new (compare Ash and Adams, On Warm-Starting Neural Network Training, 2020). Then
 come epochs over all training triples at the full rate, in which added ones come several times and
-some deleted ones are unlearned; at the end the rate falls. It takes at most a third of the work that
-training anew is predicted to take.
+some deleted ones are unlearned; at the end the rate falls. It takes at most a third of the work
+that training anew is predicted to take.
 """
 
 from __future__ import annotations
