@@ -129,7 +129,7 @@ def _sizes(records: Iterable[Record]) -> str:
             size = next(name for most, name in _SIZES if share <= most)
             groups[size].append(
                 (
-                    mine["scores"] / paper.get(_key(mine), np.inf),
+                    mine["scores"] / paper.get(_key(mine), np.nan),
                     mine["scores"] / theirs["scores"],
                     mine["moved_rows"] / mine["touched_rows"],
                 )
@@ -138,7 +138,7 @@ def _sizes(records: Iterable[Record]) -> str:
             if size in groups:
                 found = np.array(groups[size])
                 cells = [
-                    f"{mean:.4f} (most {most:.4f})"
+                    "" if np.isnan(mean) else f"{mean:.4f} (most {most:.4f})"
                     for mean, most in zip(found.mean(0), found.max(0), strict=True)
                 ]
                 rows.append((f"{chain}, {model}", size, str(len(found)), *cells))
