@@ -244,15 +244,6 @@ def test_vectors_that_cannot_be_adopted_are_refused(
         load_vectors(tmp_path / "v.parquet")
 
 
-def test_vectors_are_stored_as_split_bytes_which_compress(tmp_path: Path) -> None:
-    report = sync_of(fill(ox.Store(), ["1"]), tmp_path / "state").step()
-    assert report.files is not None
-    meta = pq.ParquetFile(Path(report.files) / "vectors.parquet").metadata.row_group(0)
-    columns = [meta.column(i) for i in range(meta.num_columns)]
-    (vector,) = (column for column in columns if column.path_in_schema.startswith("vector"))
-    assert "BYTE_STREAM_SPLIT" in vector.encodings
-
-
 def test_credentials_never_show() -> None:
     url = "http://user:secret@host:99/sparql"
     assert store_label(url) == "http://host:99/sparql"

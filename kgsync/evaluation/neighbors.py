@@ -89,5 +89,14 @@ def _nearest(vectors: Tensor, rows: NDArray[np.int64], k: int, memory_mb: int) -
         part = torch.from_numpy(rows[start : start + block])
         similarity = unit[part] @ unit.T
         similarity[torch.arange(len(part)), part] = -torch.inf
-        found.append(similarity.topk(k, dim=1).indices)
+        found.append(_largest(similarity, k))
     return torch.cat(found)
+
+
+def _largest(similarity: Tensor, k: int) -> Tensor:
+    """Columns of the k largest of each row; of equal ones the first, whatever else there is."""
+    least = similarity.topk(k, dim=1).values[:, -1:]
+    rows, columns = (each.numpy() for each in (similarity >= least).nonzero(as_tuple=True))
+    order = np.lexsort((columns, -similarity[rows, columns].numpy(), rows))
+    first = np.searchsorted(rows, np.arange(len(similarity)))  # rows are sorted
+    return torch.from_numpy(columns[order][first[:, None] + np.arange(k)])

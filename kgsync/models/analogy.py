@@ -138,6 +138,7 @@ MODEL = ModelDeclaration(
     loss="logistic",
     optimizer="adagrad",
     learning_rate=0.1,
+    longer_is_likelier=True,
     divisor=4,
     has_penalty=True,
     symmetry=symmetry_of(Analogy.scalar_share),

@@ -42,8 +42,8 @@ class TableSpec:
     width: int
     unit: bool = False
     """Whether only the direction of a row is meaningful."""
-    angles: bool = False
-    """Whether a row holds angles, so that it cannot be made shorter."""
+    scales: bool = True
+    """Whether scores keep their order if all tables that scale are made shorter alike."""
 
 
 def one_vector_each(settings: ModelSettings) -> dict[str, TableSpec]:
@@ -151,7 +151,7 @@ class Model(ABC):
                 table[off] = functional.normalize(table[off], dim=-1)
 
     def shrink(self, share: float, entities: Array, relations: Array) -> None:
-        """Make some rows shorter, where length is meaningful, in place.
+        """Make some rows of all tables that scale shorter, in place.
 
         Args:
             share: What is left of them.
@@ -159,7 +159,7 @@ class Model(ABC):
             relations: The same for relations.
         """
         for name, spec in self._specs.items():
-            if not (spec.unit or spec.angles):
+            if spec.scales:
                 rows = entities if spec.kind == "entity" else relations
                 self.tables[name][rows] *= share
 

@@ -21,6 +21,7 @@ MODEL = ModelDeclaration(
     loss="logistic",
     optimizer="adagrad",
     learning_rate=0.1,
+    longer_is_likelier=True,
     divisor=2,
     has_penalty=True,
     symmetry=symmetry_of(ComplEx.scalar_share),

@@ -35,6 +35,8 @@ class ModelDeclaration:
     """Whether relation vectors may have a length of their own."""
     has_norm: bool = False
     """Whether the score is a distance in the norm of the settings."""
+    longer_is_likelier: bool = False
+    """Whether triples become more plausible as the vectors of their entities become longer."""
     has_penalty: bool = False
     """Whether the L2 penalty of the settings applies."""
     closed_forms: tuple[Kind, ...] = ()

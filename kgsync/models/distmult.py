@@ -81,6 +81,7 @@ MODEL = ModelDeclaration(
     loss="logistic",
     optimizer="adagrad",
     learning_rate=0.1,
+    longer_is_likelier=True,
     has_penalty=True,
     symmetry=_symmetry,
     kernels={

@@ -84,6 +84,7 @@ MODEL = ModelDeclaration(
     loss="margin",  # OpenKE gives RESCAL no penalty
     optimizer="adagrad",
     learning_rate=0.1,
+    longer_is_likelier=True,
     dimension=50,
     symmetry=_symmetry,
     retrains_anew=True,

@@ -30,7 +30,7 @@ class RotatE(Model):
     def layout(cls, settings: ModelSettings) -> dict[str, TableSpec]:
         """Complex numbers per entity, their phases per relation."""
         width = settings.dimension
-        phases = TableSpec("relation", width // 2, angles=True)
+        phases = TableSpec("relation", width // 2, scales=False)
         return {"entity": TableSpec("entity", width), "relation": phases}
 
     def score(self, head: Rows, relation: Rows, tail: Rows) -> Array:

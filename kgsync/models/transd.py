@@ -37,9 +37,9 @@ class TransD(Translational):
         entity, relation = settings.dimension, settings.relation_dimension or settings.dimension
         return {
             "entity": TableSpec("entity", entity),
-            "entity_projection": TableSpec("entity", entity),
-            "relation": TableSpec("relation", relation),
-            "relation_projection": TableSpec("relation", relation),
+            "entity_projection": TableSpec("entity", entity, scales=False),
+            "relation": TableSpec("relation", relation, scales=False),
+            "relation_projection": TableSpec("relation", relation, scales=False),
         }
 
     def project(self, entity: Rows, relation: Rows, sums: Sums = sums_of_rows) -> Array:

@@ -44,7 +44,7 @@ class TransH(Translational):
         return {
             "entity": TableSpec("entity", width),
             "relation": TableSpec("relation", width),
-            "normal": TableSpec("relation", width, unit=True),
+            "normal": TableSpec("relation", width, unit=True, scales=False),
         }
 
     def project(self, entity: Rows, relation: Rows, sums: Sums = sums_of_rows) -> Array:

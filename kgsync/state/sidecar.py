@@ -111,13 +111,8 @@ def _write_data(files: RecordedFiles, sidecar: Sidecar) -> None:
     vectors = pa.chunked_array([_lists(sidecar.tables[k]) for k in kinds])
     table = pa.table({"iri": iris, "kind": kind, "vector": vectors, "trained": trained})
     with files.writing(VECTORS) as file:
-        pq.write_table(
-            table,
-            file,
-            compression="zstd",
-            use_dictionary=["kind"],
-            use_byte_stream_split=["vector.list.element"],
-        )
+        # Splitting the bytes of the numbers would save a tenth of the space for thrice the time.
+        pq.write_table(table, file, compression="zstd", use_dictionary=["kind"])
 
 
 def sidecar_files(files: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -91,7 +91,7 @@ def strategies() -> Mapping[str, str]:
     they would load torch.
     """
     found = {}
-    for name in sorted(file.name for file in iter_modules([str(_UPDATES)])):
+    for name in sorted(file.name for file in iter_modules([str(_UPDATES)]) if not file.ispkg):
         module = _read(name)
         if any(isinstance(part, ast.FunctionDef) and part.name == "update" for part in module.body):
             first = (ast.get_docstring(module) or "").partition("\n")[0]

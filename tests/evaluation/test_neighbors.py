@@ -51,6 +51,18 @@ def test_vectors_that_stay_keep_all_neighbors_whatever_comes_and_goes() -> None:
     assert (found.sample, found.candidates, found.shared) == (30, 50, 80)
 
 
+def test_equal_vectors_are_neighbors_in_the_order_of_their_rows() -> None:
+    ids = active(*range(100))
+    old = vectors(100, 0)
+    old[10:70] = old[10]  # as those of new entities that were never trained
+    new = old.clone()
+    new[99] = -old[10]  # which is no neighbor of any of them
+    alone = nearest(old, 99) | {row for row in range(100) if 99 in nearest(old, row)}
+    found = neighbor_overlap((old, ids), (new, ids), HASHES, sample=0, candidates=0)
+    assert found is not None
+    assert found.overlap >= 1 - len(alone | {99}) / 100
+
+
 def test_a_sample_estimates_it_with_an_error() -> None:
     ids = active(*range(200))
     old = vectors(200, 0)

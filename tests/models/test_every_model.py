@@ -309,13 +309,27 @@ def test_settings_name_the_paper_defaults() -> None:
 
 
 @every_model
-def test_a_model_is_made_shorter_where_length_is_meaningful(case: ModelCase) -> None:
+def test_a_model_is_made_shorter_where_it_scales(case: ModelCase) -> None:
     model = case.random(ENTITIES, RELATIONS)
     before, layout = model.copy_tables(), model.layout(model.settings)
     entities, relations = torch.arange(ENTITIES) < 2, torch.arange(RELATIONS) < 1
     model.shrink(0.5, entities, relations)
     for name, table in model.tables.items():
         chosen = entities if layout[name].kind == "entity" else relations
-        is_length = not (layout[name].unit or layout[name].angles)
-        torch.testing.assert_close(table[chosen], before[name][chosen] * (0.5 if is_length else 1))
+        left = 0.5 if layout[name].scales else 1
+        torch.testing.assert_close(table[chosen], before[name][chosen] * left)
         assert torch.equal(table[~chosen], before[name][~chosen])
+
+
+@every_model
+def test_a_shorter_model_ranks_all_answers_as_before(case: ModelCase) -> None:
+    model = case.random(40, RELATIONS)
+    head, relation, tail = _triples(model, 8, seed=4)
+    everyone = model.rows("entity", slice(None))
+    tails = model.score_tails(head, relation, everyone).argsort(dim=1)
+    heads = model.score_heads(tail, relation, everyone).argsort(dim=1)
+    model.shrink(0.5, torch.ones(40, dtype=torch.bool), torch.ones(RELATIONS, dtype=torch.bool))
+    head, relation, tail = _triples(model, 8, seed=4)
+    everyone = model.rows("entity", slice(None))
+    assert torch.equal(model.score_tails(head, relation, everyone).argsort(dim=1), tails)
+    assert torch.equal(model.score_heads(tail, relation, everyone).argsort(dim=1), heads)

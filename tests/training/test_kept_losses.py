@@ -19,10 +19,15 @@ from kgsync.config import ModelSettings, TrainingSettings, UpdateSettings
 from kgsync.models import model_class
 from kgsync.training.initial.vectors import carry_over
 from kgsync.training.kept import NOTHING_KEPT, Kept
-from kgsync.training.local.amounts import Unlearned
-from kgsync.training.local.forgetting import Forgetting
-from kgsync.training.local.losses import UNCHANGED_LOSS, UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.updates import UpdateTask, strategy
+from kgsync.training.updates.parts.amounts import Unlearned
+from kgsync.training.updates.parts.forgetting import Forgetting
+from kgsync.training.updates.parts.losses import (
+    UNCHANGED_LOSS,
+    UNSEEN_LOSS,
+    loss_conditions,
+    mean_loss,
+)
 from kgsync.training.work import SCORES_PER_TRIPLE
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Version, ring
@@ -51,7 +56,7 @@ def _pairs(count: int, rows: int = 30) -> tuple[Any, Any]:
 
 
 def _blocks_of(monkeypatch: pytest.MonkeyPatch, triples: int) -> None:
-    monkeypatch.setattr("kgsync.training.local.losses.triples_at_a_time", lambda _: triples)
+    monkeypatch.setattr("kgsync.training.updates.parts.losses.triples_at_a_time", lambda _: triples)
 
 
 @pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
@@ -135,8 +140,8 @@ def test_unseen_triples_are_measured_again_where_all_vectors_move() -> None:
     case = CASES[0]
     problem = NEW.problem(Settings(model=case.settings))
     model = case.random(31, 2, dtype=torch.float32)
-    _, deleted = problem.changed(OLD.change_to(NEW))
-    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0), Unlearned(0.1, 0.1))
+    change = OLD.change_to(NEW)
+    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.1, 0.1))
     forgetting.recall_unseen(NOTHING_KEPT, Cost())
     before = forgetting._wanted
     model.tables["entity"].mul_(20)
@@ -155,8 +160,31 @@ def test_triples_deleted_together_are_unlearned_in_every_epoch() -> None:
     new = Version(train=(*ring, *chords))
     problem = new.problem(Settings(model=CASES[0].settings))
     model = CASES[0].random(40, 2, dtype=torch.float32)
-    _, deleted = problem.changed(old.change_to(new))
-    forgetting = Forgetting(model, problem, deleted, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    change = old.change_to(new)
+    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
     for _ in range(3):
         _, negative = forgetting.pairs()
         assert sorted(zip(*negative.tolist(), strict=True)) == sorted(spokes)
+
+
+def test_one_deleted_triple_is_deleted_by_itself_however_few_its_entities_have() -> None:
+    old = Version(train=tuple((i, 0, (i + 1) % 40) for i in range(40)))
+    new = Version(train=old.train[1:])
+    problem = new.problem(Settings(model=CASES[0].settings))
+    model = CASES[0].random(40, 1, dtype=torch.float32)
+    change = old.change_to(new)
+    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    assert not forgetting.pairs()[1].shape[1]
+
+
+def test_triples_lost_to_deleted_entities_count_as_lost() -> None:
+    ring = tuple((i, 0, (i + 1) % 40) for i in range(40))
+    kept = tuple((0, 1, i) for i in range(2, 10))
+    lost = tuple((0, 1, i) for i in range(50, 60))  # whose tails go, too
+    old = Version(train=(*ring, *kept, *lost, (0, 1, 20)))
+    new = Version(train=(*ring, *kept))
+    problem = new.problem(Settings(model=CASES[0].settings))
+    model = CASES[0].random(40, 2, dtype=torch.float32)
+    change = old.change_to(new)
+    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    assert forgetting.pairs()[1].T.tolist() == [[0, 1, 20]]

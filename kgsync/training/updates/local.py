@@ -17,18 +17,18 @@ from kgsync.models.base import Kind, Model
 from kgsync.training.backends import pair_trainer_for
 from kgsync.training.initial.vectors import initialize
 from kgsync.training.kept import Kept
-from kgsync.training.local.amounts import amounts_for
-from kgsync.training.local.concern import Concern, concern_of
-from kgsync.training.local.damping import DampedRows
-from kgsync.training.local.forgetting import Forgetting
-from kgsync.training.local.lengths import LimitedLengths
-from kgsync.training.local.losses import UNCHANGED_LOSS, loss_conditions, mean_loss
-from kgsync.training.local.pairs import LocalPairs, pairs_per_epoch
 from kgsync.training.moving import PairSteps
 from kgsync.training.problem import Problem
 from kgsync.training.progress import NOT_FINITE, TrainingRun
 from kgsync.training.states import carried_states
 from kgsync.training.updates import UpdateTask
+from kgsync.training.updates.parts.amounts import amounts_for
+from kgsync.training.updates.parts.concern import Concern, concern_of
+from kgsync.training.updates.parts.damping import DampedRows
+from kgsync.training.updates.parts.forgetting import Forgetting
+from kgsync.training.updates.parts.lengths import LimitedLengths
+from kgsync.training.updates.parts.losses import UNCHANGED_LOSS, loss_conditions, mean_loss
+from kgsync.training.updates.parts.pairs import LocalPairs, pairs_per_epoch
 
 __all__ = ["predicted_scores", "update"]
 
@@ -72,8 +72,8 @@ def update(task: UpdateTask) -> TrainingRun:
 
 
 def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
-    """The score evaluations of an update: as many epochs as the last one had, at least at first."""
-    epochs = kept.number(_LAST_EPOCHS) or _MOST + _FALLING
+    """The score evaluations of an update, if it takes as many epochs as the last one."""
+    epochs = kept.number(_LAST_EPOCHS) or _MOST + _FALLING  # a guess: it may be half or more
     return round(2 * epochs * pairs_per_epoch(concern_of(change, problem, kept), problem))
 
 
@@ -87,7 +87,7 @@ class _Fit:
         self._pairs = LocalPairs(problem, concern, self._random)
         amounts = amounts_for(problem)
         self._forgetting = Forgetting(
-            task.model, problem, concern.deleted, self._random, amounts.unlearned
+            task.model, problem, task.change, self._random, amounts.unlearned
         )
         self._rate = problem.rates.training * amounts.rate
         self._steps = _steps(problem, concern)

@@ -17,14 +17,14 @@ from kgsync.graph.change import ChangeSet
 from kgsync.training.backends import pair_trainer_for, trainer_for
 from kgsync.training.initial.vectors import initialize
 from kgsync.training.kept import Kept
-from kgsync.training.local.amounts import wide_amounts_for
-from kgsync.training.local.forgetting import Forgetting
-from kgsync.training.local.losses import UNCHANGED_LOSS, UNSEEN_LOSS
 from kgsync.training.moving import PairSteps, with_training_triples
 from kgsync.training.problem import Problem
 from kgsync.training.progress import BestState, TrainingRun
 from kgsync.training.states import carried_states
 from kgsync.training.updates import UpdateTask
+from kgsync.training.updates.parts.amounts import wide_amounts_for
+from kgsync.training.updates.parts.forgetting import Forgetting
+from kgsync.training.updates.parts.losses import UNCHANGED_LOSS, UNSEEN_LOSS
 from kgsync.training.work import scores_of_retraining
 
 __all__ = ["predicted_scores", "update"]
@@ -56,29 +56,31 @@ def update(task: UpdateTask) -> TrainingRun:
 
 def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
     """The score evaluations of an update."""
-    added, deleted = problem.changed(change)
-    triples, repeated = len(problem.training), added.shape[1]
-    amounts = wide_amounts_for(problem)
-    pairs = triples + (amounts.repeats - 1) * repeated
-    pairs += amounts.unlearned.together * deleted.shape[1]
-    return int(2 * pairs * _epochs(triples, repeated, problem, kept))
+    return int(2 * _pairs_per_epoch(change, problem) * _epochs(change, problem, kept))
 
 
-def _epochs(triples: int, added: int, problem: Problem, kept: Kept) -> int:
+def _pairs_per_epoch(change: ChangeSet, problem: Problem) -> float:
+    amounts, (added, deleted) = wide_amounts_for(problem), problem.changed(change)
+    repeated = (amounts.repeats - 1) * int(added.shape[1])
+    return len(problem.training) + repeated + amounts.unlearned.together * int(deleted.shape[1])
+
+
+def _epochs(change: ChangeSet, problem: Problem, kept: Kept) -> int:
     """How many epochs are taken: bounded by their number and by their work."""
-    pairs = triples + (wide_amounts_for(problem).repeats - 1) * added
-    retraining = scores_of_retraining(problem, kept)
-    return max(1, min(_EPOCHS, round(_SHARE * retraining / (2 * max(1, pairs)))))
+    most = _SHARE * scores_of_retraining(problem, kept)
+    return max(1, min(_EPOCHS, round(most / (2 * max(1, _pairs_per_epoch(change, problem))))))
 
 
 def _train(task: UpdateTask) -> TrainingRun:
     model, problem, run = task.model, task.problem, TrainingRun()
     train, rate = problem.train, problem.rates.training
+    if not train.shape[1] and not task.kept.states():
+        return TrainingRun(kept=task.kept)
+    carried = carried_states(model, task.before, problem, task.kept, task.cost)
     if not train.shape[1]:
-        return run
+        return TrainingRun(kept=task.kept.with_states(carried))
     random, amounts = problem.seeds.numpy("wide update"), wide_amounts_for(problem)
     added, deleted = problem.changed(task.change)
-    carried = carried_states(model, task.before, problem, task.kept, task.cost)
     states = {name: state.mul_(_REMEMBERED) for name, state in carried.items()}
     repeated = np.concatenate([train, np.tile(added, amounts.repeats - 1)], axis=1)
     trainer = trainer_for(model, problem, random, task.cost, states, triples=repeated)
@@ -95,8 +97,8 @@ def _train(task: UpdateTask) -> TrainingRun:
         task.cost,
         states,
     )
-    forgetting = Forgetting(model, problem, deleted, random, amounts.unlearned)
-    epochs = _epochs(train.shape[1], added.shape[1], problem, task.kept)
+    forgetting = Forgetting(model, problem, task.change, random, amounts.unlearned)
+    epochs = _epochs(task.change, problem, task.kept)
     last = max(1, round(_FALLING * epochs))
     for epoch in range(1, epochs + 1):
         falling = max(0, epoch - epochs + last) / last

@@ -19,6 +19,7 @@ from kgsync.evaluation.stability import model_change
 from kgsync.graph.active import Active
 from kgsync.models import model_class
 from kgsync.models.base import Model
+from kgsync.training.backends import warm_up
 from kgsync.training.initial.vectors import carry_over, initialize
 from kgsync.training.kept import Kept
 from kgsync.training.offline import train_offline
@@ -86,16 +87,19 @@ class Contest:
         problem, cost = self.chain.problem(number, settings), Cost()
         before = self.chain.problem(number - 1, settings).active if number else None
         change = self.chain.change(number) if number else None
-        started = time.process_time()
         kept, epochs, choice = Kept(), 0, None
         old: Model | None = None
+        if number and method != "scratch":
+            old, kept = self._load(method, number - 1)  # which may take training
+        warm_up(settings)
+        started = time.process_time()
         if method in (FIRST, "scratch"):
             model, run = train_offline(problem, cost)
             epochs, kept = run.epochs, run.kept
         else:
+            assert old is not None
             assert before is not None
             assert change is not None
-            old, kept = self._load(method, number - 1)
             model = carry_over(old, before, problem)
             if method == "frozen":
                 initialize(model, before, problem, cost)

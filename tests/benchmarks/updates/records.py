@@ -44,7 +44,8 @@ class Records:
 
 def every_record(folder: Path) -> list[Record]:
     """All records of a folder."""
-    return [record for path in sorted(folder.glob("*.jsonl")) for record in _lines(path)]
+    files = [Records.of(path) for path in sorted(folder.glob("*.jsonl"))]
+    return [record for records in files for record in records._found.values()]
 
 
 def _lines(path: Path) -> Iterator[Record]:

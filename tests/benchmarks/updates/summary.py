@@ -24,7 +24,7 @@ _BASE, _OTHER = "scratch", "scratch, other seed"
 Rows = list[tuple[Record, Record]]
 """A record of a method, and that of retraining the same version with the same seed."""
 
-_SIZES = ((0.002, "to .2 %"), (0.02, "to 2 %"), (0.2, "to 20 %"), (10.0, "more"))
+_SIZES = ((0.002, "to .2 %"), (0.02, "to 2 %"), (0.2, "to 20 %"), (np.inf, "more"))
 """Changed triples as a share of the training triples."""
 
 

@@ -51,6 +51,13 @@ def test_init_leaves_the_settings_file_as_it_was_if_vectors_cannot_be_adopted(
     assert not (tmp_path / ".kgsync").exists()
 
 
+def test_init_chooses_updates_that_suit_the_change(tmp_path: Path) -> None:
+    disk_store(tmp_path / "kg", ["1"])
+    assert kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS).returncode == 0
+    assert load_settings(tmp_path / "kgsync.toml").update.strategy == "auto"
+    assert Settings().update.strategy == "paper"
+
+
 def test_init_takes_the_dimension_of_the_model(tmp_path: Path) -> None:
     disk_store(tmp_path / "kg", ["1"])
     done = kgsync(tmp_path, "init", "kg", "--graphs", GRAPHS, "--model", "rescal")

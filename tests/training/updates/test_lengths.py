@@ -9,10 +9,17 @@ import pytest
 import torch
 
 from kgsync import Settings
+from kgsync.common.cost import Cost
+from kgsync.common.listener import Phases, SilentListener
+from kgsync.config import UpdateSettings
+from kgsync.models import MODELS
 from kgsync.models.base import Model
+from kgsync.training.initial.vectors import carry_over
 from kgsync.training.kept import NOTHING_KEPT
-from kgsync.training.local.concern import Concern, concern_of
-from kgsync.training.local.lengths import LimitedLengths
+from kgsync.training.updates import UpdateTask, strategy
+from kgsync.training.updates.parts.amounts import amounts_for
+from kgsync.training.updates.parts.concern import Concern, concern_of
+from kgsync.training.updates.parts.lengths import LimitedLengths
 from tests.models.cases import CASES
 from tests.training.graphs import Triple, Version
 
@@ -93,3 +100,26 @@ def test_without_a_limit_or_anything_to_compare_with_rows_become_as_long_as_they
     moving = torch.from_numpy(concern.moving.entities)
     after = torch.tensor(_shortened(model, concern, limit))
     torch.testing.assert_close(after[moving], 10 * before[moving])
+
+
+def test_a_local_update_keeps_to_the_limit() -> None:
+    settings = Settings(model=CASE.settings, update=UpdateSettings(strategy="local"))
+    problem, before = NEW.problem(settings), OLD.active
+    old = CASE.random(len(before.entities), 1, dtype=torch.float32)
+    old.tables["entity"] *= 0.1  # so short that pairs pull hard
+    model = carry_over(old, before, problem)
+    phases = Phases(SilentListener())
+    change = OLD.change_to(NEW)
+    strategy("local")(UpdateTask(model, before, change, problem, phases, Cost()))
+    length = torch.linalg.vector_norm(model.tables["entity"], dim=-1)
+    concern = concern_of(change, problem, NOTHING_KEPT)
+    staying = length[torch.from_numpy(~concern.moving.entities)]
+    new = length[torch.from_numpy(concern.new)]
+    assert new.max() <= 0.9 * staying.max() * 1.001
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_lengths_are_limited_where_they_make_triples_plausible(name: str) -> None:
+    case = next(case for case in CASES if case.settings.name == name)
+    amounts = amounts_for(NEW.problem(Settings(model=case.settings)))
+    assert (amounts.longest is not None) == (name in {"distmult", "complex", "analogy"})

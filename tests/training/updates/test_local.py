@@ -19,10 +19,10 @@ from kgsync.config import UpdateSettings
 from kgsync.errors import StateCorruptedError
 from kgsync.training.initial.vectors import carry_over
 from kgsync.training.kept import NOTHING_KEPT, Kept
-from kgsync.training.local.concern import concern_of
-from kgsync.training.local.damping import DampedRows
 from kgsync.training.progress import TrainingRun
 from kgsync.training.updates import UpdateTask, strategy
+from kgsync.training.updates.parts.concern import concern_of
+from kgsync.training.updates.parts.damping import DampedRows
 from tests.models.cases import CASES, EVERY_CASE, ModelCase
 from tests.training.graphs import Triple, Version
 from tests.worlds import GRAPHS, fill, quads, quick_settings, ring

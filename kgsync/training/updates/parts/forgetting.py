@@ -11,13 +11,15 @@ import numpy as np
 
 from kgsync.common.cost import Cost
 from kgsync.graph.active import TripleRows
-from kgsync.graph.split import persistent_sample
+from kgsync.graph.change import ChangeSet
+from kgsync.graph.split import Part, persistent_sample
 from kgsync.models.base import Model
 from kgsync.training.kept import Kept
-from kgsync.training.local.amounts import Unlearned
-from kgsync.training.local.losses import UNSEEN_LOSS, loss_conditions, mean_loss
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import CorrectedSampler
+from kgsync.training.updates.parts.amounts import Unlearned
+from kgsync.training.updates.parts.concern import counted
+from kgsync.training.updates.parts.losses import UNSEEN_LOSS, loss_conditions, mean_loss
 
 __all__ = ["Forgetting"]
 
@@ -34,29 +36,30 @@ class Forgetting:
         self,
         model: Model,
         problem: Problem,
-        deleted: TripleRows,
+        change: ChangeSet,
         random: np.random.Generator,
-        unlearned: Unlearned,
+        shares: Unlearned,
     ) -> None:
         """Prepare.
 
         Args:
             model: The model that forgets.
             problem: The new version.
-            deleted: Deleted training triples whose terms are all active.
+            change: What led to it.
             random: Source of randomness.
-            unlearned: How many of the deleted triples an epoch unlearns.
+            shares: How many of the deleted triples an epoch unlearns.
         """
         self._model, self._problem, self._random = model, problem, random
+        _, deleted = problem.changed(change)
         self._deleted = deleted
         self._corrected = self._corrected_for(deleted)
-        ends, count = deleted[[0, 2]], len(problem.active.entities)
-        lost = np.bincount(ends.reshape(-1), minlength=count)[ends]
-        lost_share = lost / np.maximum(lost + problem.training.degree[ends], 1)
-        self._together = lost_share.max(axis=0, initial=0) >= _TOGETHER
+        ends, gone = deleted[[0, 2]], change.part(Part.TRAIN)[1]
+        lost = counted(np.concatenate([gone.heads, gone.tails]), problem.active.entities)[ends]
+        share = lost / np.maximum(lost + problem.training.degree[ends], 1)
+        self._together = ((lost > 1) & (share >= _TOGETHER)).any(axis=0)
         self._singly = True
         self._unseen: tuple[CorrectedSampler, TripleRows] | None = None
-        self._share = np.where(self._together, unlearned.together, unlearned.alone)
+        self._share = np.where(self._together, shares.together, shares.alone)
         self._wanted = 0.0
 
     def pairs(self) -> tuple[TripleRows, TripleRows]:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from kgsync.models.base import Model
-from kgsync.training.local.concern import Concern
+from kgsync.training.updates.parts.concern import Concern
 
 __all__ = ["LimitedLengths"]
 

@@ -20,7 +20,7 @@ from kgsync.training.kept import Kept
 from kgsync.training.moving import Moving
 from kgsync.training.problem import Problem
 
-__all__ = ["Concern", "concern_of"]
+__all__ = ["Concern", "concern_of", "counted"]
 
 _LARGE = 0.3
 """Share of its triples from which on a row is trained on all of them."""
@@ -68,9 +68,9 @@ def concern_of(change: ChangeSet, problem: Problem, kept: Kept) -> Concern:
     added, deleted = change.part(Part.TRAIN)
     entities = np.concatenate([added.heads, added.tails, deleted.heads, deleted.tails])
     relations = np.concatenate([added.relations, deleted.relations])
-    now = _counted(entities, active.entities)
+    now = counted(entities, active.entities)
     debt = now + kept.debt("entity", active.entities)
-    relation_debt = _counted(relations, active.relations)
+    relation_debt = counted(relations, active.relations)
     relation_debt += kept.debt("relation", active.relations)
     new = _masked(change.added_entities, active.entities)
     whole = Moving(
@@ -91,7 +91,7 @@ def concern_of(change: ChangeSet, problem: Problem, kept: Kept) -> Concern:
 
 
 def _large(debt: Counts, degree: Counts, new: Mask) -> Mask:
-    return (degree > 0) & (new | (debt >= _LARGE * degree)) & ((debt > 0) | new)
+    return (degree > 0) & (new | (debt >= _LARGE * degree))
 
 
 def _masked(ids: Ids, active: Ids) -> Mask:
@@ -101,7 +101,7 @@ def _masked(ids: Ids, active: Ids) -> Mask:
     return mask
 
 
-def _counted(ids: Ids, active: Ids) -> Counts:
+def counted(ids: Ids, active: Ids) -> Counts:
     """For each active id, how often it occurs among some."""
     found = ids[are_among(ids, active)]
     return np.bincount(np.searchsorted(active, found), minlength=len(active))

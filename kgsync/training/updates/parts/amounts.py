@@ -57,8 +57,10 @@ _WIDE_WITHOUT = WideAmounts(repeats=2, unlearned=Unlearned(0.03, 0.03))
 
 
 def amounts_for(problem: Problem) -> Amounts:
-    """The amounts that suit the loss."""
-    return _WITH_MARGIN if _has_margin(problem) else _WITHOUT
+    """The amounts that suit the loss and the model."""
+    amounts = _WITH_MARGIN if _has_margin(problem) else _WITHOUT
+    is_limited = MODELS[problem.settings.model.name].longer_is_likelier
+    return amounts if is_limited else amounts._replace(longest=None)
 
 
 def wide_amounts_for(problem: Problem) -> WideAmounts:

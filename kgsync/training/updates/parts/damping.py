@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from kgsync.models.base import Model, Rows
-from kgsync.training.local.concern import Concern
+from kgsync.training.updates.parts.concern import Concern
 
 __all__ = ["DampedRows"]
 

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from kgsync.graph.active import TripleRows, are_among
 from kgsync.graph.row_triples import Columns, RowTriples
-from kgsync.training.local.amounts import amounts_for
-from kgsync.training.local.concern import Concern
-from kgsync.training.local.forgetting import Forgetting
 from kgsync.training.problem import Problem
 from kgsync.training.samplers import head_shares
+from kgsync.training.updates.parts.amounts import amounts_for
+from kgsync.training.updates.parts.concern import Concern
+from kgsync.training.updates.parts.forgetting import Forgetting
 
 __all__ = ["LocalPairs", "Negatives", "pairs_per_epoch"]
 
@@ -109,13 +109,14 @@ class LocalPairs:
 
 
 def pairs_per_epoch(concern: Concern, problem: Problem) -> float:
-    """How many pairs an epoch is expected to have, without indexing the training triples."""
+    """How many pairs an epoch has at most, without indexing the training triples."""
     whole, train = concern.whole, problem.training
     fixed = int(train.degree[whole.entities].sum() + train.uses[whole.relations].sum())
     repeated = amounts_for(problem).repeats * concern.added.shape[1]
     reverse = _reverse_negatives(concern, problem)[concern.moving.entities]
     evidence = _wanted_evidence(concern)[concern.partly]
-    return float(fixed + repeated + reverse.sum() + evidence.sum())
+    unlearned = concern.deleted.shape[1]  # all of them, if they were deleted together
+    return float(fixed + repeated + reverse.sum() + evidence.sum() + unlearned)
 
 
 def _wanted_evidence(concern: Concern) -> Columns:
