@@ -16,6 +16,9 @@ from kgsync.config import Settings, load_settings
 from tests.processes import kgsync
 from tests.worlds import GRAPHS, disk_store, iri
 
+_WRITTEN = {("source", "store"), ("source", "graphs"), ("update", "strategy")}
+"""What `kgsync init` sets."""
+
 
 def test_init_from_adopts_vectors(tmp_path: Path) -> None:
     disk_store(tmp_path / "kg", ["1"])
