@@ -16,13 +16,15 @@ class EvaluationSettings:
     validation_sample: int = setting(
         3000,
         "Validation edges to rank, a fixed sample drawn with the seed; 0 ranks all.",
-        at_least=0,
+        at_least=2,
+        or_zero=True,
     )
     test_sample: int = setting(
         2000,
         "Test edges to rank for the reported quality, a fixed sample drawn with the seed; 0 ranks "
         "all.",
-        at_least=0,
+        at_least=2,
+        or_zero=True,
     )
     stability_sample: int = setting(
         1000,
@@ -36,7 +38,8 @@ class EvaluationSettings:
         "Triples to rank in each group that a report compares: added and unchanged, deleted and "
         "unseen, near the change and elsewhere. The samples persist from version to version; 0 "
         "switches this off.",
-        at_least=0,
+        at_least=2,
+        or_zero=True,
     )
     neighbors_sample: int = setting(
         200,

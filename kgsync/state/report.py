@@ -169,7 +169,7 @@ class StepReport:
         total = sum(self.seconds.values())
         phases = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         spent = f"{counted(self.epochs, 'epoch')}, {total:.1f} s ({phases})"
-        lines += textwrap.wrap(spent, _WIDTH, subsequent_indent="  ")
+        lines += _wrapped(spent, "  ")
         if self.cost.score_evaluations and self.scores_per_second:
             million = self.scores_per_second / 1e6
             lines.append(f"{million:.2f} M scores per second, peak {self.peak_memory_mb:,.0f} MB")
@@ -185,7 +185,7 @@ class StepReport:
         if any((self.stability or {}).values()):
             lines.append(f"moved (NMC)    {_nmc(self.stability)}")
         if self.alignment is not None:
-            lines.append(_alignment_line(**self.alignment))
+            lines += _wrapped(_alignment_line(**self.alignment))
         return lines
 
 
@@ -259,10 +259,15 @@ class Plan:
         if self.removed_share:
             lines.append(f"removes {self.removed_share:.1%} of the current triples")
         if self.rejected:
-            lines.append(f"the next step would be rejected: {self.rejected}")
+            lines += _wrapped(f"the next step would be rejected: {self.rejected}", "  ")
         if any(self.skipped.values()):
             lines.append(f"not embedded: {named_counts(self.skipped)}")
         return lines
+
+
+def _wrapped(line: str, indent: str = 15 * " ") -> list[str]:
+    """A line as lines that fit."""
+    return textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_long_words=False)
 
 
 def waiting_line(change: ChangeCounts | None, until: str | None) -> str:

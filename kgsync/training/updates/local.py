@@ -74,7 +74,11 @@ def update(task: UpdateTask) -> TrainingRun:
 def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
     """The score evaluations of an update, if it takes as many epochs as the last one."""
     epochs = kept.number(_LAST_EPOCHS) or _MOST + _FALLING  # a guess: it may be half or more
-    return round(2 * epochs * pairs_per_epoch(concern_of(change, problem, kept), problem))
+    concern = concern_of(change, problem, kept)
+    pairs = epochs * pairs_per_epoch(concern, problem)
+    if kept.number(UNCHANGED_LOSS, *loss_conditions(problem)) is None:
+        pairs += _NEGATIVES * min(_MEASURED, len(problem.training))
+    return round(2 * pairs)
 
 
 class _Fit:
