@@ -105,7 +105,7 @@ def test_a_plan_tells_that_the_next_step_would_be_rejected(tmp_path: Path) -> No
     plan = sync.plan()
     assert sync.status().pause is None
     assert plan.rejected == rejected(sync, heard)
-    assert f"the next step would be rejected: {plan.rejected}" in str(plan)
+    assert f"the next step would be rejected: {plan.rejected}" in " ".join(str(plan).split())
     sync.accept()
     assert not sync.plan().rejected
 
