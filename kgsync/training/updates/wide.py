@@ -62,7 +62,7 @@ def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
 def _pairs_per_epoch(change: ChangeSet, problem: Problem) -> float:
     amounts, (added, deleted) = wide_amounts_for(problem), problem.changed(change)
     repeated = (amounts.repeats - 1) * int(added.shape[1])
-    return len(problem.training) + repeated + amounts.unlearned.together * int(deleted.shape[1])
+    return len(problem.training) + repeated + amounts.unlearned.major * int(deleted.shape[1])
 
 
 def _epochs(change: ChangeSet, problem: Problem, kept: Kept) -> int:

@@ -20,10 +20,10 @@ __all__ = ["Amounts", "Unlearned", "WideAmounts", "amounts_for", "wide_amounts_f
 class Unlearned(NamedTuple):
     """Shares of the deleted triples that an epoch unlearns."""
 
-    alone: float
-    """Of those deleted by themselves."""
-    together: float
-    """Of those deleted together with many others."""
+    minor: float
+    """Of those that were a small share of the triples of their entities."""
+    major: float
+    """Of those that were a large share of the triples of an entity."""
 
 
 class Amounts(NamedTuple):

@@ -1,8 +1,8 @@
 """Unlearning deleted triples: each is the negative of a pair with the paper's corrected triple.
 
-Triples that an entity lost together with many others are unlearned to the end: there, what is left
-says something else. One that was deleted by itself may well be as plausible as any triple that the
-model has never seen, so these are unlearned until they are like validation triples, no further.
+Where an entity has lost a large share of its triples, these are unlearned to the end: what is left
+says something else. Other deleted triples may well be as plausible as any that the model has never
+seen, so they are unlearned until they are like validation triples, no further.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kgsync.training.updates.parts.losses import UNSEEN_LOSS, loss_conditions, m
 
 __all__ = ["Forgetting"]
 
-_TOGETHER = 0.1
-"""Share of an entity's triples from which on they are said to be deleted together."""
+_LARGE = 0.1
+"""Share of its triples from which on an entity has lost a large one."""
 _UNSEEN = 5_000
 """Validation triples that show how unseen ones are scored."""
 
@@ -56,16 +56,16 @@ class Forgetting:
         ends, gone = deleted[[0, 2]], change.part(Part.TRAIN)[1]
         lost = counted(np.concatenate([gone.heads, gone.tails]), problem.active.entities)[ends]
         share = lost / np.maximum(lost + problem.training.degree[ends], 1)
-        self._together = ((lost > 1) & (share >= _TOGETHER)).any(axis=0)
-        self._singly = True
+        self._major = (share >= _LARGE).any(axis=0)
+        self._minor_too = True
         self._unseen: tuple[CorrectedSampler, TripleRows] | None = None
-        self._share = np.where(self._together, shares.together, shares.alone)
+        self._share = np.where(self._major, shares.major, shares.minor)
         self._wanted = 0.0
 
     def pairs(self) -> tuple[TripleRows, TripleRows]:
         """Positives and negatives of one epoch."""
         drawn = self._random.random(self._deleted.shape[1]) < self._share
-        chosen = self._deleted[:, drawn & (self._together | self._singly)]
+        chosen = self._deleted[:, drawn & (self._major | self._minor_too)]
         return self._corrected.draw(chosen), chosen
 
     def recall_unseen(self, kept: Kept, cost: Cost) -> Kept:
@@ -83,11 +83,11 @@ class Forgetting:
         self.look(cost)
 
     def look(self, cost: Cost) -> None:
-        """See whether triples that were deleted by themselves are like unseen ones already."""
-        singly = self._deleted[:, ~self._together]
-        if singly.shape[1]:
-            loss = mean_loss(self._model, self._corrected.draw(singly), singly, cost)
-            self._singly = loss > self._wanted
+        """See whether the deleted triples that were small shares are like unseen ones already."""
+        minor = self._deleted[:, ~self._major]
+        if minor.shape[1]:
+            loss = mean_loss(self._model, self._corrected.draw(minor), minor, cost)
+            self._minor_too = loss > self._wanted
 
     def _loss_of_unseen(self, cost: Cost) -> float | None:
         """None if there are no validation triples."""

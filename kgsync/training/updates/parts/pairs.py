@@ -115,7 +115,7 @@ def pairs_per_epoch(concern: Concern, problem: Problem) -> float:
     repeated = amounts_for(problem).repeats * concern.added.shape[1]
     reverse = _reverse_negatives(concern, problem)[concern.moving.entities]
     evidence = _wanted_evidence(concern)[concern.partly]
-    unlearned = concern.deleted.shape[1]  # all of them, if they were deleted together
+    unlearned = concern.deleted.shape[1]  # all of them, if they were major
     return float(fixed + repeated + reverse.sum() + evidence.sum() + unlearned)
 
 
