@@ -1,7 +1,7 @@
 """The strategy that suits the change: local, wide, or retraining.
 
-A small change is learned locally, and a large one by moving all vectors; in between, locally unless
-that takes far more work. If hardly anything is left of the version before, vectors are retrained.
+A small change is learned locally, unless retraining is predicted to take less work, and a larger
+one by moving all vectors. If hardly anything is left of the version before, they are retrained.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from kgsync.training.updates import UpdateTask, predicted_scores, strategy
 
 __all__ = ["choose", "update"]
 
-_SMALL, _LARGE, _REPLACED = 0.1, 0.2, 0.8
-"""Changed training triples as a share of those of both versions: local up to the first, never local
-from the second, and retraining from the third."""
-_PREFERENCE = 1.5
-"""Work that a local update may take, as a share of that of a wide one: it moves fewer vectors."""
+_SMALL, _REPLACED = 0.07, 0.8
+"""Changed training triples as a share of those of both versions: local up to the first, retraining
+from the second."""
 
 
 def update(task: UpdateTask) -> TrainingRun:
@@ -38,13 +36,13 @@ def choose(change: ChangeSet, problem: Problem, kept: Kept) -> Choice:
         kept: What the updates before have left.
     """
     share = problem.changed_share(change)
-    names = ["local", "wide", "retrain"] if share < _LARGE else ["wide", "retrain"]
+    names = ["local", "wide", "retrain"]
     predicted = {name: predicted_scores(name)(change, problem, kept) for name in names}
     in_words = f"{share:.2%} of training triples changed"
-    if share <= _SMALL:
+    if share >= _REPLACED:
+        return Choice("retrain", in_words, predicted)
+    if share > _SMALL:
+        return Choice("wide", in_words, predicted)
+    if predicted["local"] <= predicted["retrain"]:
         return Choice("local", in_words, predicted)
-    if share >= _LARGE:
-        return Choice("wide" if share < _REPLACED else "retrain", in_words, predicted)
-    if predicted["local"] <= _PREFERENCE * predicted["wide"]:
-        return Choice("local", f"{in_words}; fewer vectors move", predicted)
-    return Choice("wide", f"{in_words}; far less work", predicted)
+    return Choice("wide", f"{in_words}; local takes too much work", predicted)
