@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="draw quality against cost, and nothing else")
     given = parser.parse_args()
     if given.figure:
-        draw(given.out, given.chains, given.figure)
+        draw(given.out, given.chains, given.models, given.figure)
         return
     if given.quick:
         with tempfile.TemporaryDirectory() as folder:

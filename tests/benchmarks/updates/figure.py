@@ -36,19 +36,20 @@ _LEAST = 1e-5
 """Where methods without any work are drawn."""
 
 
-def draw(folder: Path, chains: Sequence[str], file: Path) -> None:
+def draw(folder: Path, chains: Sequence[str], models: Sequence[str], file: Path) -> None:
     """Draw a row of panels per chain and model, in one file.
 
     Args:
         folder: The records.
         chains: Those to draw.
+        models: Of these models.
         file: Where the figure goes.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
     records = every_record(folder)
-    shown = [(chain, model) for chain, model in contests(records) if chain in chains]
+    shown = [each for each in contests(records) if each[0] in chains and each[1] in models]
     shown = [each for each in shown if compared(records, *each)]
     figure = Figure(figsize=(9.5, 1.9 * len(shown) + 0.8), layout="constrained")
     panels = figure.subplots(len(shown), len(_MEASURES), sharex=True, sharey="col", squeeze=False)
