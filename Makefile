@@ -30,13 +30,14 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BIN)/$(RECORD) Endpoints tests.benchmarks.endpoints
 	$(BIN)/$(RECORD) Literals tests.benchmarks.literals
 	$(BIN)/$(RECORD) Compiling tests.benchmarks.compiling
-	$(BIN)/$(RECORD) 'Updates against retraining' tests.benchmarks.updates --quick
+	$(BIN)/$(RECORD) 'Updates against retraining, two versions' tests.benchmarks.updates --quick
 	$(BENCH)/bin/$(RECORD) Training tests.benchmarks.training throughput fused --seconds 2
 	$(BENCH)/bin/$(RECORD) 'Two threads' tests.benchmarks.training scaling --epochs 20 --seconds 8
 	$(BENCH)/bin/$(RECORD) Ranking tests.benchmarks.training ranking --repeat 1 --seconds 2 --tested 500
 	$(BENCH)/bin/$(RECORD) Quality tests.benchmarks.training quality --quality-epochs 10
 	$(BENCH)/bin/$(RECORD) 'Quality, ten seeds' tests.benchmarks.training quality --quality-epochs 10 --seeds 10 --models analogy transh
 	$(BENCH)/bin/$(RECORD) 'Equal quality' tests.benchmarks.training race retraining --scratch-epochs 500
+	$(BENCH)/bin/$(RECORD) 'A change of 1 %, and PyKEEN' tests.benchmarks.training change --tested 200 --their-seconds 240
 	$(BENCH)/bin/$(RECORD) 'A large update' tests.benchmarks.training update --steps pair
 	$(BENCH)/bin/$(RECORD) Growth tests.benchmarks.training growth
 	$(BIN)/$(RECORD) 'Aligned retraining' tests.benchmarks.alignment
