@@ -40,7 +40,7 @@ bench: $(VENV)/.installed-dev $(BENCH)/.installed
 	$(BENCH)/bin/$(RECORD) 'A change of 1 %, and PyKEEN' tests.benchmarks.training change --tested 200 --their-seconds 240
 	$(BENCH)/bin/$(RECORD) 'A large update' tests.benchmarks.training update --steps pair
 	$(BENCH)/bin/$(RECORD) Growth tests.benchmarks.training growth
-	$(BIN)/$(RECORD) 'Aligned retraining' tests.benchmarks.alignment
+	$(BIN)/$(RECORD) Alignment tests.benchmarks.alignment
 	$(BIN)/$(RECORD) 'Scheduled sync' tests.benchmarks.soak
 	$(BIN)/$(RECORD) 'Looks at a live graph' tests.benchmarks.live_reading
 	$(BIN)/$(RECORD) 'A graph that moves' tests.benchmarks.moving
