@@ -111,7 +111,7 @@ def _write_data(files: RecordedFiles, sidecar: Sidecar) -> None:
     vectors = pa.chunked_array([_lists(sidecar.tables[k]) for k in kinds])
     table = pa.table({"iri": iris, "kind": kind, "vector": vectors, "trained": trained})
     with files.writing(VECTORS) as file:
-        # Splitting the bytes of the numbers would save a tenth of the space for thrice the time.
+        # Splitting the bytes of the numbers would save a tenth of the space for twice the time.
         pq.write_table(table, file, compression="zstd", use_dictionary=["kind"])
 
 

@@ -56,7 +56,7 @@ def test_equal_vectors_are_neighbors_in_the_order_of_their_rows() -> None:
     old = vectors(100, 0)
     old[10:70] = old[10]  # as those of new entities that were never trained
     new = old.clone()
-    new[99] = -old[10]  # which is no neighbor of any of them
+    new[99] = -old[10]  # which is not a neighbor of them
     alone = nearest(old, 99) | {row for row in range(100) if 99 in nearest(old, row)}
     found = neighbor_overlap((old, ids), (new, ids), HASHES, sample=0, candidates=0)
     assert found is not None

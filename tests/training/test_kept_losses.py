@@ -151,6 +151,15 @@ def test_unseen_triples_are_measured_again_where_all_vectors_move() -> None:
     assert forgetting._wanted > 2 * before
 
 
+def _forgetting_major(old: Version, new: Version) -> Forgetting:
+    """What forgets triples that were a large share, and no others."""
+    problem = new.problem(Settings(model=CASES[0].settings))
+    sizes = len(problem.active.entities), len(problem.active.relations)
+    model = CASES[0].random(*sizes, dtype=torch.float32)
+    change = old.change_to(new)
+    return Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
+
+
 def test_a_large_share_of_the_triples_of_an_entity_is_unlearned_in_every_epoch() -> None:
     # Entity 0 loses ten of its eleven triples; 20 and 21, which have many, lose one.
     ring = tuple((i, 0, (i + 1) % 40) for i in range(40))
@@ -158,10 +167,7 @@ def test_a_large_share_of_the_triples_of_an_entity_is_unlearned_in_every_epoch()
     chords = tuple((h, 1, t) for h in (20, 21) for t in range(22, 40))
     old = Version(train=(*ring, *spokes, *chords, (20, 0, 21)))
     new = Version(train=(*ring, *chords))
-    problem = new.problem(Settings(model=CASES[0].settings))
-    model = CASES[0].random(40, 2, dtype=torch.float32)
-    change = old.change_to(new)
-    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    forgetting = _forgetting_major(old, new)
     for _ in range(3):
         _, negative = forgetting.pairs()
         assert sorted(zip(*negative.tolist(), strict=True)) == sorted(spokes)
@@ -170,10 +176,7 @@ def test_a_large_share_of_the_triples_of_an_entity_is_unlearned_in_every_epoch()
 def test_a_small_share_of_the_triples_of_its_entities_is_not_unlearned_to_the_end() -> None:
     ring = tuple((i, 0, (i + k) % 40) for i in range(40) for k in (1, 2, 3, 5, 7, 9))
     old, new = Version(train=ring), Version(train=ring[1:])
-    problem = new.problem(Settings(model=CASES[0].settings))
-    model = CASES[0].random(40, 1, dtype=torch.float32)
-    change = old.change_to(new)
-    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    forgetting = _forgetting_major(old, new)
     assert not forgetting.pairs()[1].shape[1]
 
 
@@ -183,8 +186,5 @@ def test_triples_lost_to_deleted_entities_count_as_lost() -> None:
     lost = tuple((0, 1, i) for i in range(50, 60))  # whose tails go, too
     old = Version(train=(*ring, *kept, *lost, (0, 1, 20)))
     new = Version(train=(*ring, *kept))
-    problem = new.problem(Settings(model=CASES[0].settings))
-    model = CASES[0].random(40, 2, dtype=torch.float32)
-    change = old.change_to(new)
-    forgetting = Forgetting(model, problem, change, np.random.default_rng(0), Unlearned(0.0, 1.0))
+    forgetting = _forgetting_major(old, new)
     assert forgetting.pairs()[1].T.tolist() == [[0, 1, 20]]

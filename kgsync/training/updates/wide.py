@@ -56,7 +56,8 @@ def update(task: UpdateTask) -> TrainingRun:
 
 def predicted_scores(change: ChangeSet, problem: Problem, kept: Kept) -> int:
     """The score evaluations of an update."""
-    return int(2 * _pairs_per_epoch(change, problem) * _epochs(change, problem, kept))
+    pairs = _pairs_per_epoch(change, problem)
+    return int(2 * pairs * _epochs(pairs, problem, kept))
 
 
 def _pairs_per_epoch(change: ChangeSet, problem: Problem) -> float:
@@ -65,10 +66,10 @@ def _pairs_per_epoch(change: ChangeSet, problem: Problem) -> float:
     return len(problem.training) + repeated + amounts.unlearned.major * int(deleted.shape[1])
 
 
-def _epochs(change: ChangeSet, problem: Problem, kept: Kept) -> int:
+def _epochs(pairs: float, problem: Problem, kept: Kept) -> int:
     """How many epochs are taken: bounded by their number and by their work."""
     most = _SHARE * scores_of_retraining(problem, kept)
-    return max(1, min(_EPOCHS, round(most / (2 * max(1, _pairs_per_epoch(change, problem))))))
+    return max(1, min(_EPOCHS, round(most / (2 * max(1, pairs)))))
 
 
 def _train(task: UpdateTask) -> TrainingRun:
@@ -98,7 +99,7 @@ def _train(task: UpdateTask) -> TrainingRun:
         states,
     )
     forgetting = Forgetting(model, problem, task.change, random, amounts.unlearned)
-    epochs = _epochs(task.change, problem, task.kept)
+    epochs = _epochs(_pairs_per_epoch(task.change, problem), problem, task.kept)
     last = max(1, round(_FALLING * epochs))
     for epoch in range(1, epochs + 1):
         falling = max(0, epoch - epochs + last) / last
