@@ -56,8 +56,10 @@ def draw(folder: Path, chains: Sequence[str], models: Sequence[str], file: Path)
     for row, (chain, model) in enumerate(shown):
         title = f"{_TITLES.get(chain, chain)}; {_MODELS.get(model, model)}"
         panels[row][0].set_title(title, fontsize=10, loc="left")
-        for method, pairs in compared(records, chain, model).items():
-            if method in _METHODS:
+        methods = compared(records, chain, model)
+        whole = _versions(methods["scratch"])
+        for method, pairs in methods.items():
+            if method in _METHODS and _versions(pairs) == whole:  # others cannot be compared
                 _draw(list(panels[row]), method, pairs)
         for panel, name in zip(panels[row], _MEASURES, strict=True):
             panel.set_ylabel(f"MRR of\n{name}", fontsize=9)
@@ -96,6 +98,10 @@ def _draw(panels: Sequence[Any], method: str, pairs: Rows) -> None:
     for panel, value in zip(panels, values, strict=True):
         if value is not None:
             panel.plot([work], [value], marker, color=color, markersize=8, label=label)
+
+
+def _versions(pairs: Rows) -> set[int]:
+    return {mine["version"] for mine, _ in pairs}
 
 
 def _labelled(panel: Any) -> Any:
